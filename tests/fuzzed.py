@@ -378,10 +378,10 @@ COMMANDS = ("inspect", "compute", "compare", "sweep", "match", "prompts", "verif
 @functools.cache
 def options(command):
     """The options of a command and the values that each may get, read from the command itself; a flag has none."""
-    from advcli.cli.lazy import whole
+    from advcli.cli.lazy import load_command
 
     found = {}
-    for one in whole(command).params:
+    for one in load_command(command).params:
         name = one.opts[0]
         if name.startswith("--") and name not in LEFT_OUT:
             flag = getattr(one, "is_flag", False)

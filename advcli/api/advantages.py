@@ -1,4 +1,4 @@
-"""The Python interface: rewards and groups of any kind in, tensors out."""
+"""Computes advantages from rewards and groups of any array type, without a dump."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -64,45 +64,45 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
 
     Args:
         rewards: [N] numbers; None, NaN and ±inf are missing. A tensor, an array or a table of [N, K] for K parts,
-            summed with `weights`; a row that lacks a part is missing. A list of lists is taken only with `weights`:
-            without them it could as well be one list per prompt.
-        groups: [N] hashable values; equal values are one group. A table or an array of [N, C] for several columns:
-            rows that are equal in all of them are one group.
-        estimator: name of an estimator, see `advcli estimators`. With `like`, as the framework names it;
+            summed with `weights`; a row that lacks a part is missing. A list of lists needs `weights`, because
+            it could also mean one list per prompt.
+        groups: [N] hashable values; equal values form a group. A table or an array of [N, C] for several columns:
+            rows that are equal in all of them form a group.
+        estimator: name of an estimator, see `advcli estimators`. With `like`, its name in the framework;
             "grpo" is then the framework's first.
         scale: "group", "batch" or "none"; None for the estimator's default.
         keep_pos: share of the positive rows of each group to keep, in [0, 1].
         keep_neg: share of the negative rows of each group to keep, in [0, 1].
-        compute_new_adv: compute the advantage again on the kept rows (grpo only).
+        compute_new_adv: recompute the advantage on the kept rows (grpo only).
         like: FRAMEWORK[@VERSION] whose numbers to reproduce, see `advcli frameworks`.
         weights: [K] weight of each reward part; 1 by default.
-        lengths: [N] tokens per row, for estimators that weigh by them.
+        lengths: [N] tokens per row, for estimators that use them as weights.
         baselines: [N] greedy reward of the row's prompt, for remax.
         steps: [N] hashable values; the batch of `scale="batch"` is the rows of one step, else all rows.
-        rollouts: [N] hashable values; rows of one group with equal values are one rollout, a None is a rollout of its own.
-            The statistics run over rollouts, and each row gets the advantage of its rollout.
-        turns: [N] numbers, the order of the rows of a rollout; the order in which they come by default.
+        rollouts: [N] hashable values; rows of one group with equal values form a rollout; None is its own rollout.
+            Statistics are over rollouts, and each row gets the advantage of its rollout.
+        turns: [N] numbers, the order of the rows of a rollout; by default their order in the input.
         anchors: the state before each turn, for estimators of turns: [N] values, equal ones (arrays and containers too, by
-            what is in them) are one state, None is none; with `turn_rewards` N sequences of such.
-        turn_rewards: N sequences, the reward of each turn, where a row is a rollout and `rewards` is that of the whole.
-        roles: columns that a few rules look at, [N] each: "episode", "valid", "env_step", "agent", "input_tokens", "macro",
+            content) are the same state, None is a missing one; with `turn_rewards`, N sequences of these.
+        turn_rewards: N sequences, the reward of each turn, if a row is a rollout and `rewards` is that of the whole.
+        roles: columns that only a few rules use, [N] each: "episode", "valid", "env_step", "agent", "input_tokens", "macro",
             "segment". See `advcli estimators NAME`.
-        count: "rollouts" or "rows", to let each row count; None for what the framework of `like` does.
+        count: "rollouts", or "rows" to count each row; None for the unit of the framework of `like`.
         rollout_reward: "last" or "first", the reward of the last or first turn that has one, or "sum" of the turns;
             None for the framework's rule, "last" without one.
         values: N sequences, the critic's value at each token of the row, for gae.
         log_probs: N sequences, the log-probability of each token under the trainer's policy.
-        rollout_log_probs: N sequences, the same under the policy that sampled.
+        rollout_log_probs: N sequences, the same under the sampling policy.
         teacher_log_probs: N sequences, the same under a teacher, for distillation.
-        sum_pi_squared: N sequences, the sum of the squared probabilities at each token, for the same.
+        sum_pi_squared: N sequences, the sum of the squared probabilities at each token, for optimal_token_baseline.
         token_rewards: N sequences, the reward of each token, for RAGEN's bi_level_gae.
         mask: N sequences, 0 at tokens that the policy did not write (the output of a tool).
         kl: [N] numbers, or N sequences with the KL of each token, for the shaping "kl".
         entropies: N sequences, the entropy at each token, for the shaping "entropy".
-        shaping: what is done to the rewards first, or to the advantages after: steps as `--shape` takes them, such as
-            "gr3:alpha=0.33" or "r - 0.1*turns/max(turns)", in this order; or name → knobs, in the order of
+        shaping: steps that shape the rewards before, or the advantages after the estimator, as `--shape` takes them, such
+            as "gr3:alpha=0.33" or "r - 0.1*turns/max(turns)", in this order; or name → knobs, in the order of
             `advcli shapers`.
-        columns: name → [N] values, further columns that the shaping names.
+        columns: name → [N] values, further columns that the shaping uses.
         missing: "null" (NaN, not kept), "zero" (0, kept) or "error".
         singleton: "null" (NaN, not kept), "zero" (0, kept), "raw" (the reward, kept) or "error".
         device: "auto", "cpu", "cuda" or "mps".
@@ -111,11 +111,11 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     Returns:
         `original`, `processed` ([N] float64, NaN where undefined) and `kept` ([N] bool), on the CPU. An
         estimator with one advantage per token also gives `tokens` ([T] float64, row after row) and
-        `token_counts` ([N] int64); `original` is then the mean over the tokens of the row. Where rows share a rollout
-        `per_rollout` has one entry per rollout, and `warnings` says where the rewards of its rows differ.
+        `token_counts` ([N] int64); `original` is then the mean over the tokens of the row. If rows share a rollout,
+        `per_rollout` has one entry per rollout, and `warnings` reports rollouts whose rows have different rewards.
 
     Raises:
-        UsageError: an argument makes no sense (also a ValueError).
+        UsageError: an argument is invalid (also a ValueError).
         DataError: a missing reward or a singleton under the rule "error" (also a ValueError).
 
     Example:
@@ -125,7 +125,7 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         >>> res.kept.tolist()
         [False, False, True, True, True]
     """
-    # Whatever a framework calls its GRPO is what its own default means.
+    # With a framework, the default means its first estimator, whatever its name.
     named = None if like is not None and estimator == DEFAULT_ESTIMATOR else estimator
     settings = Settings(
         named,
@@ -145,18 +145,20 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
     plan = Plan.of(settings)
     parts, weight = _parts(rewards, weights)
     rows = len(parts)
-    told = {"rewards": _total(parts, weight), "group": _codes(groups, "groups", rows)}
-    told |= {"parts": parts, "weights": weight}
-    told |= _measured(measures(settings.shaping), columns or {}, rows)
-    told["step"] = torch.zeros(rows, dtype=torch.int64) if steps is None else _codes(steps, "steps", rows)
-    given = {"lengths": lengths, "baselines": baselines}
+    inputs = {"rewards": _total(parts, weight), "group": _codes(groups, "groups", rows)}
+    inputs |= {"parts": parts, "weights": weight}
+    inputs |= _measured(measures(settings.shaping), columns or {}, rows)
+    inputs["step"] = torch.zeros(rows, dtype=torch.int64) if steps is None else _codes(steps, "steps", rows)
+    per_row = {"lengths": lengths, "baselines": baselines}
     if rollouts is not None:
-        told["rollout"] = _rollouts(told["group"], rollouts)
-        given["turn"] = turns
-    told |= {name: _per_row(numbers, name, rows) for name, numbers in given.items() if numbers is not None}
-    told |= turn_columns(told["group"], plan.similarity, anchors, turn_rewards, roles or {})
+        inputs["rollout"] = _rollouts(inputs["group"], rollouts)
+        per_row["turn"] = turns
+    inputs |= {
+        name: _per_row(numbers, name, rows) for name, numbers in per_row.items() if numbers is not None
+    }
+    inputs |= turn_columns(inputs["group"], plan.similarity, anchors, turn_rewards, roles or {})
     if kl is not None and not _are_sequences(kl):
-        told["kl"], kl = _per_row(kl, "kl", rows), None
+        inputs["kl"], kl = _per_row(kl, "kl", rows), None
     per_token = {
         "values": values,
         "log_probs": log_probs,
@@ -166,32 +168,32 @@ def compute_advantages(  # noqa: PLR0913  the stable public signature
         "token_rewards": token_rewards,
         "entropies": entropies,
     }
-    told |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
-    result = run(plan, told)
+    inputs |= _per_token({**per_token, "mask": mask, "token_kl": kl}, rows)
+    result = run(plan, inputs)
     if result.per_rollout is not None:
-        result = replace(result, warnings=(*result.warnings, *_differing(plan, told)))
-    # Where nothing is left out both are one column: whoever writes into one must not change the other.
+        result = replace(result, warnings=(*result.warnings, *_differing(plan, inputs)))
+    # Without filters both are the same tensor; cloned, so that writing to one does not change the other.
     return (
         replace(result, processed=result.processed.clone()) if result.processed is result.original else result
     )
 
 
 def _measured(texts: Sequence[str], columns: Mapping[str, Any], rows: int) -> dict[str, Tensor]:
-    """What the shaping looks at, computed row by row: [N] float64 each, NaN where null."""
-    given = {name: _cells(column) for name, column in columns.items()}
-    for name, cells in given.items():
+    """The inputs of the shaping, computed row by row: [N] float64 each, NaN where null."""
+    cells_of = {name: _cells(column) for name, column in columns.items()}
+    for name, cells in cells_of.items():
         if len(cells) != rows:
             raise UsageError(f"column '{name}' has {len(cells)} values, expected one per reward: {rows}")
     result = {}
     for text in texts:
         expression = parse_row(text, "shaping")
-        absent = [name for name in expression.columns if name not in given]
+        absent = [name for name in expression.columns if name not in cells_of]
         if absent:
             raise UsageError(
                 f"the shaping names '{absent[0]}', and there is no such column", hint="columns={…}"
             )
         try:
-            result[f"extra {text}"] = torch.from_numpy(expression.numbers(given))
+            result[f"extra {text}"] = torch.from_numpy(expression.numbers(cells_of))
         except TypeError as error:
             raise UsageError(f"shaping {text}: {error}", hint="another column or value") from error
     return result
@@ -203,14 +205,14 @@ def _cells(column: Any) -> list[Any]:  # noqa: ANN401  a list, an array, a tenso
 
 def _rollouts(group: Tensor, rollouts: Any) -> Tensor:  # noqa: ANN401  whatever the caller has
     """[N] int64, the rollout of each row, numbered in order of first appearance."""
-    named = rollouts.tolist() if hasattr(rollouts, "tolist") else list(rollouts)
-    if len(named) != len(group):
-        raise UsageError(f"rollouts have {len(named)} values, expected one per reward: {len(group)}")
-    # A row without a rollout is told apart by its place.
-    lone = (value is None or value != value for value in named)
+    values = rollouts.tolist() if hasattr(rollouts, "tolist") else list(rollouts)
+    if len(values) != len(group):
+        raise UsageError(f"rollouts have {len(values)} values, expected one per reward: {len(group)}")
+    # A row without a rollout is identified by its position.
+    missing = (value is None or value != value for value in values)
     keys = [
         (code, position if alone else None, value)
-        for position, (code, value, alone) in enumerate(zip(group.tolist(), named, lone, strict=True))
+        for position, (code, value, alone) in enumerate(zip(group.tolist(), values, missing, strict=True))
     ]
     numbers: dict[Hashable, int] = {}
     try:
@@ -222,7 +224,7 @@ def _rollouts(group: Tensor, rollouts: Any) -> Tensor:  # noqa: ANN401  whatever
 
 
 def _differing(plan: Plan, columns: Mapping[str, Tensor]) -> tuple[str, ...]:
-    """What to say about rollouts whose rows have different rewards."""
+    """The warning about rollouts whose rows have different rewards, if any."""
     result = Rollouts.of(columns["rollout"], columns.get("turn"))
     count = int(result.disagree(columns["rewards"]).sum())
     return (differing(count, plan.unit.reward),) if count and plan.unit.reward != "sum" else ()
@@ -234,12 +236,12 @@ def _are_sequences(values: Any) -> bool:  # noqa: ANN401  whatever the caller ha
 
 
 def _is_sequence(value: Any) -> bool:  # noqa: ANN401  whatever the caller has
-    """Whether it holds several values; a text and an array of no dimension hold one."""
+    """Whether a value is a sequence; text and zero-dimensional arrays are not."""
     return not isinstance(value, str | bytes) and hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
 
 
 def _per_token(given: Mapping[str, Any], rows: int) -> dict[str, Tensor]:
-    """N sequences of each column → [T] float64, and "tokens" [N] int64, how many each row has."""
+    """N sequences of each column → [T] float64, and "tokens" [N] int64, the number of tokens of each row."""
     columns: dict[str, Tensor] = {}
     for name, sequences in given.items():
         if sequences is None:
@@ -278,7 +280,7 @@ def _parts(rewards: "Tensor | ArrayLike", weights: Sequence[float] | None) -> tu
 
 
 def _total(parts: Tensor, weights: Tensor) -> Tensor:
-    """[N] the weighted sum of the parts; one part with weight 1 is the reward as it is."""
+    """[N] the weighted sum of the parts; a single part with weight 1 is returned unchanged."""
     if parts.shape[1] == 1 and float(weights[0]) == 1:
         return parts[:, 0]
     return torch.from_numpy(total(parts.cpu().numpy().T, weights.cpu().numpy())).to(parts.device)
@@ -299,7 +301,7 @@ def _floats(values: "Tensor | ArrayLike", name: str, shape: str) -> Tensor:
     if isinstance(values, Tensor):
         return values.detach().to(torch.float64)
     try:
-        # A missing value of pandas' own types becomes NaN only this way.
+        # Only this turns missing values of pandas' own types into NaN.
         values = values.astype("float64") if hasattr(values, "astype") else values
         return torch.from_numpy(np.array(values, dtype=np.float64))
     except (TypeError, ValueError) as error:
@@ -338,7 +340,7 @@ def _codes(values: "Tensor | ArrayLike | Sequence[Hashable]", name: str, rows: i
 
 
 def _codes_of_columns(table: Any, name: str, rows: int) -> Tensor:  # noqa: ANN401  a table or an array
-    """[N, C] values → [N] int64, the same where all columns are equal."""
+    """[N, C] values → [N] int64 codes, equal for rows that are equal in all columns."""
     import pandas as pd
 
     if hasattr(table, "__arrow_c_stream__"):

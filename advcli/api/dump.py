@@ -1,4 +1,4 @@
-"""A dump in Python: what the commands answer, as records that draw themselves."""
+"""A dump in Python: every command as a method, with results that display themselves."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
 
 
 class Dump:
-    """A dump whose columns were chosen and read, made by `advcli.read` or `advcli.from_frame`.
+    """A dump, made by `advcli.read` or `advcli.from_frame`.
 
     Every method does what the command of that name does, returns the record that its `--json` prints, and
-    raises its errors. What was read is kept until the dump is gone. `**options` are those of `advantages`.
+    raises its errors. Data that was read is cached in the dump. `**options` are those of `advantages`.
 
     Attributes:
-        columns: which column plays which part: group, reward, step, length, ...
+        columns: the column of each role: group, reward, step, length, ...
         notes: how the rows were read and grouped, one line each.
         warnings: what looks wrong, one line each.
     """
@@ -101,25 +101,25 @@ class Dump:
         """Compute the advantage of every row.
 
         Args:
-            estimator: an estimator, see `advcli estimators`; None for grpo, or for the framework's first. Knobs may
-                be in it: "grpo:eps=1e-4".
+            estimator: an estimator, see `advcli estimators`, optionally with knobs: "grpo:eps=1e-4"; None for grpo, or
+                for the framework's first.
             scale: "group", "batch" (the step) or "none"; None for the estimator's own.
             keep_pos: share of the positive rows of each group to keep, in [0, 1].
             keep_neg: share of the negative rows of each group to keep, in [0, 1].
-            compute_new_adv: compute the advantage again on the kept rows (grpo only).
+            compute_new_adv: recompute the advantage on the kept rows (grpo only).
             like: the framework whose numbers to reproduce; None for that of the dump.
             preset: "conservative" or "aggressive".
             before: filters before the statistics: "dynamic_sampling", "truncated:max=4096".
             after: filters after the statistics: "cppo:keep=0.5".
-            shaping: what to do to the rewards first, or to the advantages after: steps as `--shape` takes them, in
-                this order, or name → knobs.
+            shaping: steps that shape the rewards before, or the advantages after the estimator, as `--shape` takes
+                them, in this order; or name → knobs.
             missing: what rows without a usable reward get: "null", "zero" or "error".
             singleton: what the only row of a group gets: "null", "zero", "raw" or "error".
             device: "auto", "cpu", "cuda" or "mps".
             **knobs: further knobs of the estimator, such as `eps` and `ddof`.
 
         Raises:
-            UsageError: an option makes no sense.
+            UsageError: an option is invalid.
             DataError: a missing reward or a singleton under the rule "error".
 
         Example:
@@ -162,22 +162,22 @@ class Dump:
 
         Args:
             by: split every figure by the values of a column.
-            outcome: further reward columns to describe; by default what looks like one.
+            outcome: further reward columns to describe; auto-detected by default.
             step: show the groups of one step.
             group: show the rows of one group: the text of its prompt, or "#NUMBER".
-            top: show so many rows with the largest |A|.
-            bottom: show so many rows with the smallest |A|.
-            near_dead: a live group whose rewards spread over no more than this share of the range is near dead.
-            fail_if: conditions such as "dead > 0.5"; `result.fail_if` says which hold.
+            top: show this many rows with the largest |A|.
+            bottom: show this many rows with the smallest |A|.
+            near_dead: a live group is near-dead if its rewards span at most this share of the overall range.
+            fail_if: conditions such as "dead > 0.5"; `result.fail_if` says which are true.
             **options: how advantages are computed, as in `advantages`.
         """
         bounds = [bound(text) for text in names(fail_if)]
         request = self._request(
             options, by=by, outcomes=names(outcome), find_outcomes=True, log_probs="figures"
         )
-        found = inspect.inspect(request, Wanted(_text(step), group, top, bottom), near_dead=near_dead)
-        result = InspectResult.of(found, [one.check(found) for one in bounds])
-        return shown(result, partial(inspection.show, found), found.notes)
+        inspected = inspect.inspect(request, Wanted(_text(step), group, top, bottom), near_dead=near_dead)
+        result = InspectResult.of(inspected, [condition.check(inspected) for condition in bounds])
+        return shown(result, partial(inspection.show, inspected), inspected.notes)
 
     def compare(self, *vs: str, **options: Unpack[AdvantageOptions]) -> CompareResult:
         """Compare advantages side by side: original, kept, kept + recomputed, and other estimators.
@@ -197,9 +197,9 @@ class Dump:
         """Find the rules that the logged advantages are consistent with.
 
         Args:
-            like: try the rules of this framework only.
-            estimator: try this estimator only.
-            scale: try this scale only.
+            like: only try the rules of this framework.
+            estimator: only try this estimator.
+            scale: only try this scale.
         """
         request = self._request({"like": like, "estimator": estimator, "scale": scale})
         result = match.match(request)
@@ -226,10 +226,10 @@ class Dump:
             scale: scales, one or several.
             keep_pos: shares of the positive rows.
             keep_neg: shares of the negative rows.
-            compute_new_adv: whether to compute again on the kept rows; (False, True) for both.
+            compute_new_adv: whether to recompute on the kept rows; (False, True) for both.
             shape: the shaping of each point, as in `advantages`: [[], ["gr3"], ["kimi", "clip:min=0,max=1"]].
             sort: a figure, largest first; "-FIGURE" for smallest first.
-            **options: what is the same at every point, as in `advantages`.
+            **options: settings that are the same at every point, as in `advantages`.
         """
         shapes = tuple(map(specs_of, shape))
         grid = sweep.Grid(
@@ -257,13 +257,13 @@ class Dump:
         top: int = 10,
         **options: Unpack[AdvantageOptions],
     ) -> BetweenResult:
-        """Put two dumps side by side, this one as A and the other as B.
+        """Compare two dumps, this one as A and the other as B.
 
         Args:
-            other: the other dump; its columns are those with which it was read.
+            other: the other dump, with its own columns.
             join: the column that identifies the same row in both: an id, or the text of the answer.
-            other_join: its name in B, if it is another one.
-            top: how many of the prompts that changed most are in `changed`.
+            other_join: its name in B, if different.
+            top: number of prompts in `changed`, those that changed most.
             **options: how advantages are computed in both, as in `advantages`.
         """
         a = self._request(options, row=join, named=True)
@@ -285,10 +285,10 @@ class Dump:
 
         Args:
             k: the k of pass@k.
-            pass_at: a row is right at this reward or more; None for the higher of two rewards.
+            pass_at: lowest reward of a right row; None for the higher of two rewards.
             fdr: false-discovery rate of learned and forgotten, over all prompts.
-            sort: a figure, largest first; "-FIGURE" for smallest first; None for the surest trends first.
-            top: how many prompts are in `shown`.
+            sort: a figure, largest first; "-FIGURE" for smallest first; None for the most significant trends first.
+            top: number of prompts in `shown`.
         """
         asked = AskedPrompts(tuple(k), pass_at, fdr, sort, top)
         result = prompts.prompts(self._request({}, named=True, ungrouped=True, characters=True), asked)
@@ -310,15 +310,15 @@ class Dump:
         """Compare two verifiers of the same rows, this one as A: where do they disagree?
 
         Args:
-            other: B: another reward column, or another dump with the same rows; None for what A shows alone.
-            pass_at: a row is right by A at this reward or more; None for the higher of two rewards.
+            other: B: another reward column, or another dump with the same rows; None to check A alone.
+            pass_at: lowest reward of a right row in A; None for the higher of two rewards.
             other_pass_at: the same for B.
             answer: the column with the final answer; None for the text after the last `####` or in the last
                 box of LaTeX.
             by: split by the values of a column.
             join: with another dump, the column that identifies the same row in both.
-            other_join: its name in B, if it is another one.
-            top: how many prompts and groups are named.
+            other_join: its name in B, if different.
+            top: number of prompts and groups to list.
         """
         vs = other if isinstance(other, str) else None
         outcomes = () if vs is None else (vs,)
@@ -349,18 +349,18 @@ class Dump:
             kind: "sft", "dpo" or "prompts".
             min: lowest reward of a chosen row (sft) or a right row (prompts); None for the higher of two rewards.
             margin: smallest difference in reward of a pair (dpo).
-            all_pairs: every pair of a prompt, not only its best and its worst row (dpo).
+            all_pairs: every pair of a prompt, not only its best and worst row (dpo).
             band: lowest and highest share of solved rows of a prompt (prompts).
-            top: the prompts whose next group is most likely live, so many of them (prompts).
-            style: "text", "chat" or "messages"; None as the dump has it.
+            top: number of prompts, those whose next group is most likely live (prompts).
+            style: "text", "chat" or "messages"; None for that of the dump.
             prompt: the column with the text of the prompt; auto-detected by default.
             response: the column with the response; auto-detected by default.
 
         Returns:
-            A record for each, as `advcli select` writes them: `datasets.Dataset.from_list` takes them.
+            The records that `advcli select` writes, usable with `datasets.Dataset.from_list`.
 
         Raises:
-            UsageError: no such kind or style.
+            UsageError: the kind or style is unknown.
             DataError: there is nothing to select.
         """
         for name, value, known in (("kind", kind, KINDS), ("style", style, (*STYLES, None))):
@@ -382,8 +382,8 @@ class Dump:
 
         Args:
             path: the page to write.
-            texts: of how many extreme groups, and of how many dead ones, the responses are shown.
-            match: look for the rule behind a logged advantage.
+            texts: number of extreme groups, and of dead ones, whose responses are included.
+            match: search for the rule behind a logged advantage.
             force: overwrite an existing file.
             **options: how advantages are computed, as in `advantages`.
 
@@ -410,21 +410,21 @@ class Dump:
         """Write a copy of the dump with the advantages of each row.
 
         Args:
-            folder: where to; it is made if it is not there. Each file keeps its name and format: `a.parquet` becomes
+            folder: the output folder, created if necessary. Each file keeps its name and format: `a.parquet` becomes
                 `a.adv.parquet`; a frame becomes `frame.adv.parquet`.
-            adv: what to write, from `advantages` of this dump; None for the default settings.
-            prefix: put before the names of the added columns.
+            adv: the advantages to write, from `advantages` of this dump; None for the default settings.
+            prefix: prefix of the names of the added columns.
             metrics: also write the metrics that trainers log, one JSON line per step.
-            same_layout: where a record holds several rows, write lists into it instead of one line per row.
+            same_layout: for records with several rows, write lists into the record instead of one line per row.
             force: overwrite existing files.
 
         Raises:
-            UsageError: a file exists, or the advantages are of another dump.
+            UsageError: a file exists, or the advantages are from another dump.
         """
         request = self._request({}) if adv is None else adv._request  # noqa: SLF001  of the same class
         if request.prefetch is None or request.prefetch.sources() is not self._inputs.sources:
             raise UsageError(
-                "these advantages are of another dump", hint="dump.write(folder, dump.advantages())"
+                "these advantages are from another dump", hint="dump.write(folder, dump.advantages())"
             )
         output = compute.Output(
             out=f"{fspath(folder)}/",
@@ -465,5 +465,5 @@ def _several(values: Any) -> tuple[Any, ...]:  # noqa: ANN401  one value or seve
 
 
 def _text(step: object) -> str | None:
-    """A step as the dump names it; numbers are welcome."""
+    """A step as text; numbers are accepted."""
     return None if step is None else str(step)

@@ -1,4 +1,4 @@
-"""The inputs of a dump in Python: found once, read once, and kept as long as the dump is."""
+"""The inputs of a dump in Python: found and read once, and kept as long as the dump."""
 
 import tempfile
 import weakref
@@ -16,16 +16,16 @@ from advcli.io.sources.find import stamp
 from advcli.records.table import ColumnOptions, RewardTable, Source
 
 FRAME = "frame"
-"""What a frame is called where a file would be named: the place of its third row is `frame:3`."""
+"""The name of a frame in place of a file name: its third row is `frame:3`."""
 
 
 class Inputs:
-    """Some inputs, and what was read of them.
+    """Inputs with a cache of the tables read from them.
 
     Args:
-        names: as the user named them.
-        sources: the files that they stand for.
-        stack: what has to be closed when nobody needs the inputs any more: temporary copies.
+        names: the inputs as typed.
+        sources: their files.
+        stack: closed when the inputs are garbage-collected; deletes temporary copies.
         skip_bad_rows: count bad rows instead of stopping at the first.
     """
 
@@ -40,14 +40,14 @@ class Inputs:
 
     @classmethod
     def of_files(cls, names: Sequence[str], *, skip_bad_rows: bool) -> "Inputs":
-        """Files, folders, globs or URLs."""
+        """Inputs from files, folders, globs or URLs."""
         stack = ExitStack()
         sources = stack.enter_context(opened(names))
         return cls(names, sources, stack, skip_bad_rows=skip_bad_rows)
 
     @classmethod
     def of_frame(cls, frame: Any, *, skip_bad_rows: bool) -> "Inputs":  # noqa: ANN401  a table of any package
-        """A table in memory; it is read from a temporary file, as every dump is."""
+        """Inputs from a table in memory, which is written to a temporary file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -64,7 +64,7 @@ class Inputs:
         return cls((FRAME,), [source], stack, skip_bad_rows=skip_bad_rows)
 
     def table(self, options: ColumnOptions, *, refused: Collection[str], refuse_missing: bool) -> RewardTable:
-        """What `io.read.read` gives; read once for the same arguments."""
+        """The table from `io.read.read`, cached by its arguments."""
         key = repr((options, sorted(refused), refuse_missing))
         if key not in self._tables:
             self._tables[key] = read(
@@ -78,10 +78,10 @@ class Inputs:
 
 
 def arrow_table(frame: Any) -> Any:  # noqa: ANN401  a table of any package
-    """A table of any package as one of pyarrow.
+    """Convert a table of any package to pyarrow.
 
     Raises:
-        UsageError: it is no table.
+        UsageError: it is not a table.
         DataError: a column cannot be stored.
     """
     import pyarrow as pa
@@ -92,7 +92,7 @@ def arrow_table(frame: Any) -> Any:  # noqa: ANN401  a table of any package
             if hasattr(frame, "collect")
             else "a DataFrame of pandas or polars, or a pyarrow table"
         )
-        raise UsageError(f"{one_line(frame)} is no table", hint=hint)
+        raise UsageError(f"{one_line(frame)} is not a table", hint=hint)
     try:
         return pa.table(frame)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError) as error:
@@ -104,7 +104,7 @@ def arrow_table(frame: Any) -> Any:  # noqa: ANN401  a table of any package
 
 @dataclass(frozen=True)
 class Held:
-    """The inputs as a request takes them: there already.
+    """Adapts `Inputs` to the prefetch of a request.
 
     Attributes:
         inputs: the inputs.
@@ -121,7 +121,7 @@ class Held:
     def table(
         self, sources: Sequence[Source], options: ColumnOptions, refused: Collection[str]
     ) -> RewardTable | None:
-        """The table of these inputs; None if they are not the ones that are held, because a file has changed."""
+        """The table of these inputs; None if they are other inputs, because a file has changed."""
         if list(sources) != self.inputs.sources:
             return None
         return self.inputs.table(options, refused=refused, refuse_missing=self.refuse_missing)

@@ -1,4 +1,4 @@
-"""From keywords in Python to the settings and columns of a command: each keyword is the option of that name."""
+"""Turns Python keywords into the settings and columns of a command; keywords are named as on the command line."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,13 +21,13 @@ Shaping = Shapes
 
 
 class SharedOptions(TypedDict, total=False):
-    """What can be the same at every point of a sweep.
+    """Options that are the same at every point of a sweep.
 
     Attributes:
         preset: "conservative" or "aggressive".
         before: filters before the statistics: "dynamic_sampling", "truncated:max=4096".
         after: filters after the statistics: "cppo:keep=0.5".
-        shaping: what to do to the rewards first: ["gr3:alpha=0.33", "r - 0.1*turns/max(turns)"], or name → knobs:
+        shaping: steps that shape the rewards first: ["gr3:alpha=0.33", "r - 0.1*turns/max(turns)"], or name → knobs:
             {"overlong": {"max": 4096, "buffer": 512}}.
         missing: what rows without a usable reward get: "null", "zero" or "error".
         singleton: what the only row of a group gets: "null", "zero", "raw" or "error".
@@ -44,7 +44,7 @@ class SharedOptions(TypedDict, total=False):
 
 
 class AdvantageOptions(SharedOptions, total=False):
-    """How advantages are computed. Each is the option of that name of the command line; all may be left out.
+    """How advantages are computed, named as on the command line; all are optional.
 
     Attributes:
         estimator: an estimator, with knobs if wanted: "rloo", "grpo:eps=1e-4".
@@ -52,7 +52,7 @@ class AdvantageOptions(SharedOptions, total=False):
         scale: divide by the std of the "group", of the "batch" (the step) or by "none".
         keep_pos: share of the positive rows of each group to keep, in [0, 1].
         keep_neg: share of the negative rows of each group to keep, in [0, 1].
-        compute_new_adv: compute the advantage again on the kept rows (grpo only).
+        compute_new_adv: recompute the advantage on the kept rows (grpo only).
     """
 
     estimator: str | None
@@ -68,11 +68,11 @@ _OPTIONS = tuple(AdvantageOptions.__annotations__)
 
 @dataclass(frozen=True)
 class Base:
-    """What holds for everything that is asked of a dump.
+    """The options that apply to all calls on a dump.
 
     Attributes:
-        columns: which columns the user asked for.
-        like: the framework whose numbers to reproduce, unless a call says otherwise.
+        columns: the columns that the user asked for.
+        like: the framework whose numbers to reproduce, unless overridden in a call.
         config: a trainer's configuration.
         set: `KEY=VALUE` overrides of the configuration.
     """
@@ -89,16 +89,16 @@ class Base:
         knobs: Mapping[str, float | str] | None = None,
         **columns: Any,  # noqa: ANN401  fields of ColumnOptions
     ) -> Request:
-        """What the pipeline takes, as the command line makes it of its options.
+        """Build the request for the pipeline, as the command line does.
 
         Args:
             inputs: the inputs.
             options: how advantages are computed, as in `AdvantageOptions`.
             knobs: further knobs of the estimator.
-            columns: what is read besides, as fields of `ColumnOptions`.
+            columns: further columns to read, as fields of `ColumnOptions`.
 
         Raises:
-            UsageError: an option is unknown or makes no sense.
+            UsageError: an option is unknown or invalid.
         """
         unknown = next((name for name in options if name not in _OPTIONS), None)
         if unknown is not None:
@@ -133,7 +133,7 @@ class Base:
 
 
 def names(given: Names) -> tuple[str, ...]:
-    """One name or several."""
+    """One name or several, as a tuple."""
     return (given,) if isinstance(given, str) else tuple(given)
 
 
@@ -150,16 +150,16 @@ def weighted(given: Rewards) -> tuple[tuple[str, float], ...]:
 
 
 def paths(given: "str | PathLike[str] | Sequence[str | PathLike[str]]") -> tuple[str, ...]:
-    """Inputs as the command line takes them.
+    """One path or several, as a tuple of text.
 
     Raises:
-        UsageError: something else, or nothing.
+        UsageError: there is no path, or it is something else.
     """
     if isinstance(given, str | PathLike):
         return (fspath(given),)
     if not isinstance(given, Sequence) or not given:
         raise UsageError(
-            f"{one_line(given)} names no input",
+            f"{one_line(given)} is not an input",
             hint="a file, a folder or a list of them; a frame: from_frame",
         )
     return tuple(fspath(path) for path in given)

@@ -1,4 +1,4 @@
-"""From files, or from a table in memory, to a dump."""
+"""Reads a dump from files or from a table in memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,12 +14,12 @@ from advcli.common.wording import either
 from advcli.records.table import ColumnOptions
 
 _BAD_ROW = ("error", "skip")
-# Keyword → the role of `records.roles` that the column has.
+# Keyword → role in `records.roles`.
 _ROLES = {"baseline": "baselines", "kl": "kl"}
 
 
 class ReadOptions(TypedDict, total=False):
-    """Further options of `read` and `from_frame`; each is the option of that name of the command line.
+    """Further options of `read` and `from_frame`, named as on the command line.
 
     Attributes:
         length: the column with the tokens of a response.
@@ -28,12 +28,12 @@ class ReadOptions(TypedDict, total=False):
         logged: the column with the advantage that the trainer logged.
         tokens: columns with a list per row: "values", "log_probs", "rollout_log_probs", "teacher_log_probs",
             "sum_pi_squared" or "mask" → column.
-        layout: how rows lie in a record: "rows", "ones", "lists" or "nested"; auto-detected by default.
+        layout: how rows are stored in a record: "rows", "ones", "lists" or "nested"; auto-detected by default.
         explode: the list of objects, or the lists, with one entry per row.
-        dedup: leave out exact repeats.
+        dedup: drop exact duplicates.
         where: expressions that a row must meet to count, as `--where` takes them.
-        on_bad_row: "error", or "skip" to count broken rows and go on.
-        config: a trainer's YAML or JSON whose advantage settings are followed.
+        on_bad_row: "error", or "skip" to count broken rows and continue.
+        config: a trainer's YAML or JSON to take the advantage settings from.
         set: "KEY=VALUE" overrides of the configuration.
     """
 
@@ -63,23 +63,23 @@ def read(  # noqa: PLR0913  the options that people use first
     n: int | None = None,
     **more: Unpack[ReadOptions],
 ) -> Dump:
-    """Read a dump: the columns that advantages need, chosen as the command line chooses them.
+    """Read a dump; columns are detected as on the command line.
 
     Args:
         path: a file, a folder, a glob or a URL, or a list of them.
-        like: the framework whose numbers to reproduce, unless a call says otherwise: "verl", "trl@1.5".
+        like: the framework whose numbers to reproduce, unless overridden in a call: "verl", "trl@1.5".
         format: name of the format; auto-detected by default. `advcli formats` lists them.
         prompt: the column that identifies the prompt.
-        reward: the reward column; several are summed; a dict gives each its weight.
+        reward: the reward column; several are summed; a dict gives their weights.
         step: the column with the training step.
-        group_by: the columns that together make a group; the step is not added.
-        n: rows per prompt: cut the rows of a prompt (without one, consecutive rows) into groups of n.
+        group_by: the columns that together identify a group; the step is not added.
+        n: rows per prompt: split the rows of a prompt (without one, consecutive rows) into groups of n.
         **more: length, baseline, kl, logged, tokens, layout, explode, dedup, where, on_bad_row ("error" or "skip"), config
             and set, as on the command line; see `advcli.api.read.ReadOptions`.
 
     Raises:
-        UsageError: an option makes no sense, or a column is not there.
-        DataError: a file cannot be read, or holds no rollouts.
+        UsageError: an option is invalid, or a column does not exist.
+        DataError: a file cannot be read, or has no rollouts.
 
     Example:
         >>> import advcli
@@ -106,21 +106,21 @@ def from_frame(  # noqa: PLR0913  the options that people use first
     n: int | None = None,
     **more: Unpack[ReadOptions],
 ) -> Dump:
-    """Take a table in memory as a dump.
+    """Make a dump from a table in memory.
 
     Args:
         frame: a DataFrame of pandas or polars, a pyarrow table, or anything with `__arrow_c_stream__`.
-        like: the framework whose numbers to reproduce, unless a call says otherwise.
+        like: the framework whose numbers to reproduce, unless overridden in a call.
         format: name of the format; auto-detected by default.
         prompt: the column that identifies the prompt.
-        reward: the reward column; several are summed; a dict gives each its weight.
+        reward: the reward column; several are summed; a dict gives their weights.
         step: the column with the training step.
-        group_by: the columns that together make a group; the step is not added.
+        group_by: the columns that together identify a group; the step is not added.
         n: rows per prompt.
         **more: as in `read`.
 
     Raises:
-        UsageError: it is no table, an option makes no sense, or a column is not there.
+        UsageError: it is not a table, an option is invalid, or a column does not exist.
         DataError: the table has no rows, or a column cannot be used. Messages name rows `frame:1`, `frame:2`, …
 
     Example:
@@ -137,21 +137,21 @@ def from_frame(  # noqa: PLR0913  the options that people use first
 
 
 def _base(chosen: ColumnOptions, like: str | None, more: ReadOptions) -> Base:
-    """What holds for everything that is asked of the dump."""
+    """The options that apply to all calls on the dump."""
     unknown = next((name for name in more if name not in ReadOptions.__annotations__), None)
     if unknown is not None:
         raise UsageError(f"there is no option '{unknown}'", hint=either(list(ReadOptions.__annotations__)))
-    given: dict[str, Any] = {**more}
-    given.pop("on_bad_row", None)
-    config, changes = given.pop("config", None), names(given.pop("set", ()))
-    given |= {name: names(given.get(name, ())) for name in ("explode", "where")}
-    roles = {role: given.pop(name, None) for name, role in _ROLES.items()}
-    given["roles"] = tuple((role, column) for role, column in roles.items() if column)
-    return Base(replace(chosen, **given), like, None if config is None else Path(config), changes)
+    options: dict[str, Any] = {**more}
+    options.pop("on_bad_row", None)
+    config, changes = options.pop("config", None), names(options.pop("set", ()))
+    options |= {name: names(options.get(name, ())) for name in ("explode", "where")}
+    roles = {role: options.pop(name, None) for name, role in _ROLES.items()}
+    options["roles"] = tuple((role, column) for role, column in roles.items() if column)
+    return Base(replace(chosen, **options), like, None if config is None else Path(config), changes)
 
 
 def _one(prompt: object) -> str | None:
-    """The prompt's column; several columns make a group."""
+    """Check that the prompt is a single column."""
     if prompt is not None and not isinstance(prompt, str):
         raise UsageError(
             f"prompt is {prompt!r}, expected one column", hint="group_by=[...] for several columns"

@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 class Advantages:
     """The advantages of a dump: one entry per row, in the order of its rows.
 
-    It draws itself as the tables that `advcli compute` prints.
+    It is displayed as the tables that `advcli compute` prints.
 
     Attributes:
         original: [N] float64 on the CPU, the estimator's advantage; NaN where undefined.
         processed: [N] float64, what would be trained on: 0 on filtered rows, NaN where undefined.
         kept: [N] bool, False for filtered rows and where the advantage is undefined.
-        group: [N] int64, rows with the same number were compared with each other; -1 for a row that was skipped.
+        group: [N] int64, rows with the same number were compared with each other; -1 for a skipped row.
         tokens: [T] float64, the advantage of each token, row after row; None if the estimator gives one per row.
         token_counts: [N] int64, tokens of each row; None likewise.
-        turns: [T] float64, the advantage of each turn, rollout after rollout, where a row is a rollout with a list of turns;
-            None elsewhere.
+        turns: [T] float64, the advantage of each turn, rollout after rollout, if a row is a rollout with a list of turns;
+            else None.
         turn_counts: [N] int64, turns of each row; None likewise.
-        weight: [N] float64, the mean importance weight of a row's tokens; None if no filter weighs.
-        weighted: [N] float64, the processed advantage times it; None likewise.
+        weight: [N] float64, the mean importance weight of a row's tokens; None if no filter weights.
+        weighted: [N] float64, the processed advantage times `weight`; None likewise.
         summary: counts, settings and statistics, as `advcli compute --json` prints them.
         notes: which columns were used, one line each.
         warnings: what looks wrong, one line each.
@@ -63,7 +63,7 @@ class Advantages:
         self._request = request
         computed = pipeline.advantages(request)
         result, report = computed.result, computed.report
-        # Where nothing is filtered both are one column: whoever writes into one must not change the other.
+        # Without filters both are the same tensor; cloned, so that writing to one does not change the other.
         same = result.processed is result.original
         self.original, self.kept = result.original, result.kept
         self.processed = result.processed.clone() if same else result.processed
@@ -84,15 +84,15 @@ class Advantages:
         """The rows of the dump with their advantages, as a pyarrow table.
 
         The table is the file that `advcli compute` writes: every column of the dump, then adv_original and
-        adv_processed (float64, null where undefined), adv_kept (bool), adv_group (int64), and adv_tokens where the
-        estimator gives one advantage per token; adv_weight, adv_weighted and adv_weight_tokens where a filter
-        weighs. The whole dump is read; for one that is larger than memory use `Dump.write`.
+        adv_processed (float64, null where undefined), adv_kept (bool), adv_group (int64), and adv_tokens if the
+        estimator gives one advantage per token; adv_weight, adv_weighted and adv_weight_tokens if a filter
+        weights. This loads the whole dump; for one that is larger than memory use `Dump.write`.
 
         Args:
-            columns: columns of the dump to take along; None for all of them.
+            columns: columns of the dump to include; None for all of them.
 
         Raises:
-            DataError: the dump has a column of that name, or values that no table can hold.
+            DataError: the dump already has such a column, or values that no table can hold.
             UsageError: the dump has no such column.
         """
         import pyarrow as pa
@@ -111,7 +111,7 @@ class Advantages:
         """The rows of the dump with their advantages, as a pandas DataFrame; a frame that came from pandas keeps its index.
 
         Args:
-            columns: columns of the dump to take along; None for all of them.
+            columns: columns of the dump to include; None for all of them.
         """
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame if columns is None else frame[[*columns, *_added(list(frame.columns), columns)]]
@@ -120,7 +120,7 @@ class Advantages:
         """The rows of the dump with their advantages, as a polars DataFrame.
 
         Args:
-            columns: columns of the dump to take along; None for all of them.
+            columns: columns of the dump to include; None for all of them.
 
         Raises:
             MissingPackage: polars is not installed.
@@ -141,10 +141,10 @@ class Advantages:
         return self.summary._repr_html_()
 
 
-def _added(there: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """The added columns among those of a table; an error if one that is asked for is not there."""
-    absent = [name for name in columns if name not in there]
+def _added(existing: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The added columns of a table; raises if a requested column does not exist."""
+    absent = [name for name in columns if name not in existing]
     if absent:
-        raise UsageError(f"no column '{absent[0]}'", hint=either(list(there)))
+        raise UsageError(f"no column '{absent[0]}'", hint=either(list(existing)))
     added = {f"adv_{name}" for name in (*COLUMNS, TOKENS, TURNS, *WEIGHTS, SOURCE)}
-    return [name for name in there if name in added and name not in columns]
+    return [name for name in existing if name in added and name not in columns]

@@ -1,4 +1,4 @@
-"""What estimators of turns take besides rewards and groups, of any kind."""
+"""Converts the inputs of estimators of turns to tensors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,8 +24,8 @@ def turn_columns(
 
     Args:
         group: [N] int64, the group of each row.
-        similarity: from which ratio two states are taken for the same; 0 for equal ones only.
-        anchors: [N] values, or N sequences with `turn_rewards`; None for none.
+        similarity: minimum similarity ratio at which two states count as the same; 0 for exact equality.
+        anchors: [N] values, or N sequences with `turn_rewards`, or None.
         turn_rewards: N sequences of rewards, or None.
         roles: role → [N] values.
 
@@ -38,7 +38,7 @@ def turn_columns(
     if turn_rewards is not None:
         lists = [_numbers("turn_rewards", values) for values in turn_rewards]
         _sized("turn_rewards", lists, rows)
-        counts = torch.tensor([len(one) for one in lists], dtype=torch.int64)
+        counts = torch.tensor([len(values) for values in lists], dtype=torch.int64)
         result |= {"turn_rewards": torch.cat(lists) if lists else torch.zeros(0), "turn_counts": counts}
         of = torch.repeat_interleave(group, counts)
         if anchors is not None:
@@ -63,7 +63,7 @@ def _listed(values: Any) -> list[Any]:  # noqa: ANN401  whatever the caller has
 
 
 def _state(value: Any) -> str | None:  # noqa: ANN401  whatever the caller has
-    """A state as text, the same for the same content; None for none."""
+    """A state as text, equal for equal content; None for a missing state."""
     if value is None or (isinstance(value, float) and value != value):
         return None
     if isinstance(value, tuple | set | frozenset):
@@ -84,7 +84,7 @@ def _sized(name: str, values: Sequence[Any], rows: int) -> None:
 
 
 def _numbers(name: str, values: Any) -> Tensor:  # noqa: ANN401  whatever the caller has
-    """[n] float64; None is NaN."""
+    """Convert to [n] float64; None becomes NaN."""
     try:
         listed = [torch.nan if value is None else float(value) for value in _listed(values)]
     except (TypeError, ValueError) as error:

@@ -122,7 +122,7 @@ def _request_of(name: str, shared: Shared, join: str | None, runs: str | None) -
     by_path = runs == _PATH
     by = None if by_path else runs
     # Prefetching two inputs at once would slow both down.
-    return flags.build([name], shared, ahead=False, row=join, named=True, by=by, ungrouped=True), by_path
+    return flags.build([name], shared, prefetch=False, row=join, named=True, by=by, ungrouped=True), by_path
 
 
 def overrides(pairs: Sequence[str], but: Collection[str] = ()) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def build(
     shared: Shared,
     *,
     prefix: str | None = None,
-    ahead: bool = True,
+    prefetch: bool = True,
     advance: Callable[[int], None] = lambda rows: None,
     as_read: "Callable[[ColumnOptions], ColumnOptions]" = lambda columns: columns,
     **columns: Any,  # noqa: ANN401  fields of ColumnOptions
@@ -53,7 +53,7 @@ def build(
         inputs: where the rows are.
         shared: the flags.
         prefix: prefix of the columns to write; None if none are written.
-        ahead: prefetch the inputs while the rest of the program is imported; only with the local engine.
+        prefetch: prefetch the inputs while the rest of the program is imported; only with the local engine.
         advance: called with the number of rows read so far.
         as_read: turns the requested columns into those that the command reads.
         columns: further columns that this command reads, as fields of `ColumnOptions`.
@@ -76,12 +76,12 @@ def build(
     columns["log_probs"] = chosen.log_probs or columns.get("log_probs", "")
     chosen = replace(chosen, **columns)
     pandas_unasked.keep_out()
-    prefetch = None
-    if ahead and shared.engine == "local":
-        prefetch = _prefetch(inputs, as_read(chosen), settings, prefix, skip=skip, advance=advance)
+    started = None
+    if prefetch and shared.engine == "local":
+        started = _prefetch(inputs, as_read(chosen), settings, prefix, skip=skip, advance=advance)
     from advcli.pipeline.request import Request
 
-    return Request(tuple(inputs), settings, chosen, skip, warnings, origin, prefetch, shared.ray_address)
+    return Request(tuple(inputs), settings, chosen, skip, warnings, origin, started, shared.ray_address)
 
 
 def _prefetch(

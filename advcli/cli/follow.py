@@ -42,7 +42,7 @@ def compute(
         but: option → value, for options that can't be combined with `--follow`.
     """
     _refuse(shared, inputs, {**but, "--json": shared.json_, "--dedup": shared.dedup})
-    request = flags.build(inputs, shared, prefix=prefix, ahead=False)
+    request = flags.build(inputs, shared, prefix=prefix, prefetch=False)
     follower, looks = map(
         loading.loaded, (f"advcli.pipeline.follow:{name}" for name in ("Follower", "looks"))
     )

@@ -363,7 +363,7 @@ RolloutReward = Annotated[
     str | None,
     option(
         _SETTINGS,
-        "Reward of a rollout whose rows have different ones: last or first (turn), or sum. "
+        "Reward of a rollout whose rows have different rewards: last, first (turn) or sum. "
         "Default: as the framework of --like, else last.",
         metavar="RULE",
     ),

@@ -1,4 +1,4 @@
-"""States before turns: how often turns begin in the same one, and which groups have signal through them alone."""
+"""States before turns: how often turns share a state, and which groups have signal through states alone."""
 
 from dataclasses import dataclass
 
@@ -11,22 +11,22 @@ from advcli.tensors.segments import Segments
 from advcli.tensors.turns import Turns, paired
 
 GAMMA = 0.95
-"""The discount of returns, that of the GiGPO paper."""
-# Returns that differ by less are equal.
+"""The discount of returns in the GiGPO paper."""
+# Returns that differ by less count as equal.
 _SAME = 1e-9
 
 
 @dataclass(frozen=True)
 class AnchorsCount(Mergeable):
-    """What is counted of some whole groups.
+    """Mergeable counts of states, for whole groups.
 
     Attributes:
         turns: turns with a state.
-        shared: those whose state another turn of the group has.
-        states: states, each group's apart.
-        groups: groups of several rollouts.
-        dead: those whose rollouts have equal rewards.
-        only: those in which turns from an equal state have different returns all the same.
+        shared: those whose state occurs in another turn of the group.
+        states: number of states, counted within each group.
+        groups: groups with several rollouts.
+        dead: those in which all rollouts have equal rewards.
+        only: dead groups in which turns from the same state have different returns.
     """
 
     turns: int
@@ -38,16 +38,17 @@ class AnchorsCount(Mergeable):
 
     @classmethod
     def of(cls, data: DataSet) -> "AnchorsCount | None":
-        """Count; None without a column of states, or of rollouts.
+        """Count; None without a column of states or of rollouts.
 
-        A rollout whose rows have different rewards has rewards of turns; else its rows have its own, which counts once.
+        If the rows of a rollout have different rewards, they are rewards of turns; else they are the rollout's reward, which
+        counts once.
         """
         if data.rollouts is None or "anchor" not in data.table.roles:
             return None
         columns = data.columns()
-        there = columns["group"] >= 0
+        grouped = columns["group"] >= 0
         columns = {
-            name: columns[name][there]
+            name: columns[name][grouped]
             for name in ("rewards", "group", "rollout", "anchor", "turn")
             if name in columns
         }

@@ -1,4 +1,4 @@
-"""The final answer that a response gives."""
+"""Extracts the final answer of a response."""
 
 import re
 from collections import Counter
@@ -25,21 +25,21 @@ def final_answer(text: str) -> str:
 
 
 def most_given(answers: Iterable[str]) -> tuple[str, float, int]:
-    """The answer that is given most, its share, and how many there are; empty ones do not count.
+    """The most common answer, its share, and the number of answers; empty ones are ignored.
 
     Example:
         >>> most_given(["4", "4", "5", ""])
         ('4', 0.6666666666666666, 3)
     """
-    given = [answer for answer in answers if answer]
-    if not given:
+    nonempty = [answer for answer in answers if answer]
+    if not nonempty:
         return "", 0.0, 0
-    (answer, count), *_ = Counter(given).most_common(1)
-    return answer, count / len(given), len(given)
+    (answer, count), *_ = Counter(nonempty).most_common(1)
+    return answer, count / len(nonempty), len(nonempty)
 
 
 def _braced(text: str, start: int) -> str:
-    """What stands before the brace that closes the one before `start`; "" if none does."""
+    """The text up to the brace that closes the one before `start`; "" if it is never closed."""
     depth = 1
     for position in range(start, len(text)):
         depth += {"{": 1, "}": -1}.get(text[position], 0)

@@ -1,4 +1,4 @@
-"""Bounds that a pipeline may put on the figures of a dump: NAME OP NUMBER."""
+"""The conditions of `--fail-if`: NAME OP NUMBER."""
 
 import math
 import operator
@@ -21,10 +21,10 @@ _FORM = re.compile(r"\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(\S+)\s*")
 
 
 def _of_groups(name: str) -> Callable[[Inspection], float]:
-    """A count of the reward's groups, as a share of those with two or more rewards."""
+    """A count of groups, as a share of those with two or more rewards."""
 
-    def share(found: Inspection) -> float:
-        signal = found.facts.signal
+    def share(inspection: Inspection) -> float:
+        signal = inspection.facts.signal
         return _ratio(getattr(signal, name), signal.live_groups + signal.dead_groups)
 
     return share
@@ -47,9 +47,9 @@ FIGURES: Mapping[str, tuple[Callable[[Inspection], float], str]] = {
     "groups": (lambda found: found.facts.groups, "groups"),
     "steps": (lambda found: found.facts.steps, "steps"),
     "dead": (_of_groups("dead_groups"), "share of the groups with two or more rewards that are dead"),
-    "dead_all_max": (_of_groups("dead_groups_all_max"), "the same, all at the largest reward"),
-    "dead_all_min": (_of_groups("dead_groups_all_min"), "the same, all at the smallest reward"),
-    "near_dead": (_of_groups("near_dead_groups"), "share of the same groups that are near dead"),
+    "dead_all_max": (_of_groups("dead_groups_all_max"), "the same, dead at the largest reward"),
+    "dead_all_min": (_of_groups("dead_groups_all_min"), "the same, dead at the smallest reward"),
+    "near_dead": (_of_groups("near_dead_groups"), "share of the same groups that are near-dead"),
     "singletons": (lambda found: found.facts.signal.singletons, "groups with one valid row"),
     "missing": (lambda found: found.facts.signal.missing, "rows without a usable reward"),
     "duplicates": (lambda found: found.files.duplicates, "rows identical to an earlier one"),
@@ -61,7 +61,7 @@ FIGURES: Mapping[str, tuple[Callable[[Inspection], float], str]] = {
     ),
     "effective_rows": (
         lambda found: found.facts.effective_rows,
-        "rows of equal |A| that would weigh as much as all: (Σ|A|)² / ΣA²",
+        "number of rows of equal |A| with the same weight as all: (Σ|A|)² / ΣA²",
     ),
     "reward_mean": (lambda found: found.facts.signal.mean, "mean reward"),
     "reward_min": (lambda found: found.facts.signal.min, "smallest reward"),
@@ -76,19 +76,19 @@ FIGURES: Mapping[str, tuple[Callable[[Inspection], float], str]] = {
         lambda found: sum(step.outlier for step in found.facts.per_step),
         "steps whose rewards or advantages stand out",
     ),
-    "length_corr": (_length, "correlation of length and reward inside groups"),
+    "length_corr": (_length, "correlation of length and reward within groups"),
     "conflicts": (_conflicts, "share of the rows on which rewards disagree"),
 }
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A condition under which a pipeline shall stop.
+    """A condition of `--fail-if`.
 
     Attributes:
-        name: a row of `FIGURES`.
+        name: a key of `FIGURES`.
         sign: ">", ">=", "<", "<=", "==" or "!=".
-        number: what the figure is compared with.
+        number: the number to compare with.
     """
 
     name: str
@@ -100,13 +100,13 @@ class Bound:
         return f"{self.name} {self.sign} {self.number:g}"
 
     def check(self, found: Inspection) -> Checked:
-        """Compare; an undefined figure holds nothing."""
+        """Evaluate the condition; it is false for an undefined figure."""
         value = float(FIGURES[self.name][0](found))
         return Checked(str(self), value, not math.isnan(value) and _OPERATORS[self.sign](value, self.number))
 
 
 def bound(text: str) -> Bound:
-    """Read `NAME OP NUMBER`.
+    """Parse `NAME OP NUMBER`.
 
     Raises:
         UsageError: an unknown name, or not of this form.

@@ -1,4 +1,4 @@
-"""The groups of a data set one by one, with their rows: all of them where they are few, the most telling where not."""
+"""The groups of a data set with their rows, for browsing: all groups, or a selection if there are many."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ from advcli.stats.summaries.points import solve_rates
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments, Spread
 
-# A page that takes minutes to load helps nobody: these bound it, whatever the size of the dump.
+# Limits that keep the page small for dumps of any size.
 GROUPS = 500
 ROWS = 32
 _TEXT = 4000
@@ -35,26 +35,26 @@ def browser(
     per_unit: AdvantageTable,
     texts: int,
 ) -> tuple[tuple[Group, ...], list[str]]:
-    """The groups that are shown, the largest |r − group mean| first, and what was left out or cut.
+    """The groups to show, largest |r − group mean| first, and remarks on what was left out or truncated.
 
-    Of more than `GROUPS` groups: the most extreme ones, a quarter of dead ones, and others, both evenly spaced.
+    If there are more than `GROUPS`: the most extreme ones, up to a quarter dead ones, and others, both evenly spaced.
 
     Args:
-        data: every row.
+        data: all rows.
         sources: the files.
-        unit: what statistics count, rows or rollouts.
+        unit: the data set with one row per counted unit, row or rollout.
         result: the advantages of the rows of `data`.
         per_unit: the advantages of the rows of `unit`.
-        texts: of how many extreme groups, and of how many dead ones, the responses are read.
+        texts: number of extreme groups, and of dead ones, whose responses are read.
     """
     figures = _figures(unit, per_unit)
     order = _extreme_first(figures)
     dead = figures["dead"][order]
     shown = _chosen(order, dead, texts)
     members = _members(data, result, shown)
-    told = {*order[~dead][:texts].tolist(), *_even(order[dead], texts).tolist()}
-    with_text = [row for group in shown if group in told for row in members[group].shown]
-    wanted = {*with_text, *(one.shown[0] for one in members.values())}
+    text_groups = {*order[~dead][:texts].tolist(), *_even(order[dead], texts).tolist()}
+    with_text = [row for group in shown if group in text_groups for row in members[group].shown]
+    wanted = {*with_text, *(rows.shown[0] for rows in members.values())}
     read = read_back(sources, data.table, wanted) if wanted else {}
     names = data.table.choice.prompt
     limit = min(_TEXT, _TEXTS_IN_ALL // max(1, len(with_text)))
@@ -81,7 +81,7 @@ def _figures(unit: DataSet, per_unit: AdvantageTable) -> Mapping[str, Tensor]:
     """The figures of each group, [G]."""
     rows, size = unit.rows, per_unit.original.double().abs()
     defined = ~size.isnan() & (rows.group >= 0)
-    there = Segments.of(rows.group[rows.group >= 0], rows.count)
+    grouped = Segments.of(rows.group[rows.group >= 0], rows.count)
     valid = rewarded(rows.rewards, rows.group)
     values = rows.rewards[valid].double()
     scored = Segments.of(rows.group[valid], rows.count)
@@ -89,7 +89,7 @@ def _figures(unit: DataSet, per_unit: AdvantageTable) -> Mapping[str, Tensor]:
     dead = dead_groups(values, scored)[0]
     std = torch.where(dead, 0.0, torch.where(scored.size() > 1, spread.std(1), torch.nan))
     return {
-        "size": there.size(),
+        "size": grouped.size(),
         "mean": torch.where(scored.size() > 0, scored.mean(values), torch.nan),
         "std": std,
         "solved": solve_rates(rows),
@@ -108,9 +108,9 @@ def _defined(largest: Tensor) -> Tensor:
 
 
 def _extreme_first(figures: Mapping[str, Tensor]) -> Tensor:
-    """Groups with rows, by the largest |r − group mean|, of equal ones by the largest |A|.
+    """Groups with rows, sorted by the largest |r − group mean|, then by the largest |A|.
 
-    A scaled |A| alone cannot tell: it is at most (n − 1) / √n in any group of n rows.
+    A scaled |A| alone is not enough: it is at most (n − 1) / √n in any group of n rows.
     """
     order = torch.argsort(figures["max_abs"].nan_to_num(nan=-1.0), descending=True, stable=True)
     centred = figures["max_centred"].nan_to_num(nan=-1.0)
@@ -119,7 +119,7 @@ def _extreme_first(figures: Mapping[str, Tensor]) -> Tensor:
 
 
 def _chosen(order: Tensor, dead: Tensor, texts: int) -> list[int]:
-    """The groups that are shown, in order."""
+    """The groups to show, in order."""
     if len(order) <= GROUPS:
         result: list[int] = order.tolist()
         return result
@@ -131,14 +131,14 @@ def _chosen(order: Tensor, dead: Tensor, texts: int) -> list[int]:
 
 
 def _even(values: Tensor, count: int) -> Tensor:
-    """At most so many values, evenly spaced, the first and the last among them."""
+    """At most `count` values, evenly spaced, including the first and the last."""
     if len(values) <= count:
         return values
     return values[torch.linspace(0, len(values) - 1, count).round().long()]
 
 
 class _Shown:
-    """The rows of a group that are shown, and how many are not."""
+    """The rows of a group to show, and the number of the others."""
 
     def __init__(self, rows: Tensor) -> None:
         self.shown: list[int] = _even(rows, ROWS).tolist()
@@ -151,7 +151,8 @@ def _members(data: DataSet, result: AdvantageTable, groups: Sequence[int]) -> di
     order = torch.argsort(size, descending=True, stable=True)
     order = order[torch.argsort(data.rows.group[order], stable=True)]
     ordered = data.rows.group[order]
-    ends = torch.searchsorted(ordered, torch.tensor([[one, one + 1] for one in groups], dtype=ordered.dtype))
+    bounds = [[group, group + 1] for group in groups]
+    ends = torch.searchsorted(ordered, torch.tensor(bounds, dtype=ordered.dtype))
     return {
         group: _Shown(order[start:end])
         for group, (start, end) in zip(groups, ends.view(-1, 2).tolist(), strict=True)

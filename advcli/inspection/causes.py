@@ -1,4 +1,4 @@
-"""Why groups are dead: rewards at one end, one text in most rows, rows cut off or failed, parts that are constant."""
+"""Why groups are dead: extreme rewards, the same text in most rows, truncated or failed rows, constant parts."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -18,9 +18,9 @@ from advcli.stats.health import dead_groups
 from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
 
-# Rows that are read back at most, whole groups of them: their texts are in memory at once.
+# Maximum number of rows to read back, in whole groups: their texts are in memory at once.
 _ROWS = 2000
-# What is called so is mostly the right answer, which all rows of a prompt share.
+# Columns that usually hold the reference answer, which all rows of a prompt share.
 _GOLD = ("answer",)
 
 
@@ -29,7 +29,7 @@ def _flag(value: Any) -> bool:  # noqa: ANN401  any JSON value
 
 
 def _present(value: Any) -> bool:  # noqa: ANN401  any JSON value
-    # NaN, which is not itself, is how some writers say that there is nothing.
+    # Some writers use NaN, which differs from itself, for a missing value.
     return value is not None and value == value and value not in (False, 0, "", [], {})
 
 
@@ -51,7 +51,7 @@ TRUNCATED: _Flags = MappingProxyType(
         "stop_reason": _CUT,
     }
 )
-"""Column → whether its value says that the response was cut off at the longest length."""
+"""Column → whether its value means that the response was truncated."""
 
 FAILED: _Flags = MappingProxyType(
     {
@@ -67,11 +67,11 @@ FAILED: _Flags = MappingProxyType(
         "status": _BROKEN,
     }
 )
-"""Column → whether its value says that the rollout failed."""
+"""Column → whether its value means that the rollout failed."""
 
 
 def dead_causes(data: DataSet, sources: Sequence[Source]) -> DeadCauses | None:
-    """What the dead groups have in common; a group may count in several ways.
+    """Count the causes of dead groups; a group may have several.
 
     Args:
         data: the data set.
@@ -89,15 +89,15 @@ def dead_causes(data: DataSet, sources: Sequence[Source]) -> DeadCauses | None:
         return None
     low, high = float(values.min()), float(values.max())
     members = _members(rows.group, _evenly(groups, segments.size()[groups]))
-    read = read_back(sources, data.table, [row for one in members for row in one])
-    known = (*data.table.choice.prompt, *_GOLD)
-    texts = [[answer(read[row], known) for row in one] for one in members]
+    read = read_back(sources, data.table, [row for group_rows in members for row in group_rows])
+    excluded = (*data.table.choice.prompt, *_GOLD)
+    texts = [[answer(read[row], excluded) for row in group_rows] for group_rows in members]
     cut, cut_by = _flagged(TRUNCATED, members, read)
     if not cut_by:
         cut, cut_by = _at_longest(rows.lengths, members)
     failed, failed_by = _flagged(FAILED, members, read)
-    same = [_most_alike(one) for one in texts] if any(map(any, texts)) else []
-    ways = [way for way, known in ((same, same), (cut, cut_by), (failed, failed_by)) if known]
+    same = [_mostly_same(group_texts) for group_texts in texts] if any(map(any, texts)) else []
+    causes = [cause for cause, known in ((same, same), (cut, cut_by), (failed, failed_by)) if known]
     return DeadCauses(
         groups=len(groups),
         all_max=int((level[dead] == high).sum()) if low < high else 0,
@@ -108,39 +108,39 @@ def dead_causes(data: DataSet, sources: Sequence[Source]) -> DeadCauses | None:
         truncated_by=cut_by,
         failed=sum(failed) if failed_by else None,
         failed_by=failed_by,
-        unexplained=sum(not any(one) for one in zip(*ways, strict=True)) if ways else len(members),
+        unexplained=sum(not any(found) for found in zip(*causes, strict=True)) if causes else len(members),
         constant_parts=_constant_parts(data, valid, segments, dead),
     )
 
 
 def _evenly(groups: Tensor, sizes: Tensor) -> list[int]:
-    """As many of the groups as have `_ROWS` rows, evenly from all of them."""
+    """An evenly spaced sample of the groups with about `_ROWS` rows."""
     count = len(groups)
     most = max(1, min(count, int(_ROWS * count / max(1, int(sizes.sum())))))
     return [int(groups[position * count // most]) for position in range(most)]
 
 
 def _members(group: Tensor, wanted: Sequence[int]) -> list[list[int]]:
-    """The rows of each of some groups."""
-    result: dict[int, list[int]] = {one: [] for one in wanted}
-    here = torch.nonzero(torch.isin(group, torch.tensor(wanted))).squeeze(1)
-    for row, one in zip(here.tolist(), group[here].tolist(), strict=True):
-        result[one].append(row)
+    """The rows of each requested group."""
+    result: dict[int, list[int]] = {number: [] for number in wanted}
+    rows = torch.nonzero(torch.isin(group, torch.tensor(wanted))).squeeze(1)
+    for row, number in zip(rows.tolist(), group[rows].tolist(), strict=True):
+        result[number].append(row)
     return list(result.values())
 
 
 def _flagged(
     flags: _Flags, members: Sequence[Sequence[int]], read: Mapping[int, Row]
 ) -> tuple[list[bool], str]:
-    """Which groups have the flag on every row, and the column that says so; "" where none does."""
+    """Which groups have the flag on every row, and the column of the flag; "" without such a column."""
     column = next((name for name in flags if any(name in row for row in read.values())), "")
     if not column:
         return [], ""
-    return [all(flags[column](read[row].get(column)) for row in one) for one in members], column
+    return [all(flags[column](read[row].get(column)) for row in rows) for rows in members], column
 
 
 def _at_longest(lengths: Tensor | None, members: Sequence[Sequence[int]]) -> tuple[list[bool], str]:
-    """Which groups have only rows of the longest length, if several rows end there: a limit, and no chance."""
+    """Which groups have only rows of the longest length, if several rows have it, which suggests a length limit."""
     if lengths is None:
         return [], ""
     known = lengths[lengths.isfinite()]
@@ -148,11 +148,11 @@ def _at_longest(lengths: Tensor | None, members: Sequence[Sequence[int]]) -> tup
     if int((known == longest).sum()) < 2 or float(known.min()) == longest:
         return [], ""
     at = (lengths == longest).numpy()
-    return [bool(np.all(at[list(one)])) for one in members], f"length {longest:,.0f}, the longest"
+    return [bool(np.all(at[list(rows)])) for rows in members], f"length {longest:,.0f}, the longest"
 
 
-def _most_alike(texts: Sequence[str]) -> bool:
-    """Whether more than half of the rows have one text."""
+def _mostly_same(texts: Sequence[str]) -> bool:
+    """Whether more than half of the rows have the same text."""
     text, count = Counter(texts).most_common(1)[0]
     return bool(text) and 2 * count > len(texts)
 

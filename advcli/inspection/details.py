@@ -17,22 +17,22 @@ from advcli.records.results.inspection import Detail
 from advcli.records.table import Choice, Source
 from advcli.tensors.segments import Segments, Spread
 
-# Where a response is usually written; else the longest text of the row is shown.
+# Usual names of response columns; without one, the longest text of the row is shown.
 _TEXTS_OF_ROWS = (*RESPONSES, "answer", "text", *CHATS, "turns", "nodes", "content")
-# Where the text lies in an object of a chat.
-_SAID = ("content", "text", "message", "output", "value")
+# Usual keys of the text in a chat message.
+_MESSAGE_TEXTS = ("content", "text", "message", "output", "value")
 _SHOWN = 100
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which groups and rows the user wants to see.
+    """The groups and rows to show.
 
     Attributes:
         step: the groups of this step.
         group: the rows of the groups with this key, or "#NUMBER".
-        top: so many rows with the largest |A|.
-        bottom: so many rows with the smallest |A|.
+        top: number of rows with the largest |A|.
+        bottom: number of rows with the smallest |A|.
     """
 
     step: str | None = None
@@ -43,13 +43,13 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Asked:
-    """One list of groups or rows.
+    """A requested list of groups or rows.
 
     Attributes:
-        title: what they are.
+        title: its heading.
         kind: "groups" or "rows".
         order: "file", "largest" |A| first or "smallest" |A| first.
-        many: so many of them; None for all.
+        many: the number of lines; None for all.
     """
 
     title: str
@@ -60,13 +60,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line.
+    """A line of a list.
 
     Attributes:
-        rank: its place among the others: the lowest first.
+        rank: its sort key, lowest first.
         row: the row whose texts are shown.
         group: the number of its group.
-        figures: its figures, with a place for the number of the group.
+        figures: its figures, with a placeholder for the number of the group.
     """
 
     rank: tuple[float, int]
@@ -80,8 +80,8 @@ class Listed:
     """The first lines of a list.
 
     Attributes:
-        entries: as many as are shown, in order.
-        total: how many there are.
+        entries: the lines to show, in order.
+        total: the number of all lines.
     """
 
     entries: tuple[Entry, ...]
@@ -94,12 +94,12 @@ class Listed:
     def detail(
         self, asked: Asked, numbers: Mapping[int, int], texts: Mapping[int, Mapping[str, str]]
     ) -> Detail:
-        """What is shown.
+        """The list as a record.
 
         Args:
-            asked: what was asked for.
+            asked: the request.
             numbers: the number of each group → its number among all groups.
-            texts: row → what `told` says of it.
+            texts: row → its texts, from `texts_of`.
         """
         count = self.total if asked.many is None else min(self.total, asked.many)
         shown = self.entries[:count]
@@ -111,7 +111,7 @@ class Listed:
 
 
 def asked(wanted: Wanted) -> tuple[Asked, ...]:
-    """The lists that the user wants to see."""
+    """The requested lists."""
     result = []
     at = "" if wanted.step is None else f" of step {wanted.step}"
     if not (wanted.top or wanted.bottom):
@@ -128,10 +128,10 @@ def asked(wanted: Wanted) -> tuple[Asked, ...]:
 def details(
     wanted: Wanted, data: DataSet, advantages: Tensor, sources: Sequence[Source]
 ) -> tuple[Detail, ...]:
-    """Read back what the user wants to see.
+    """The requested lists of groups and rows, with texts read back from the files.
 
     Args:
-        wanted: which groups and rows; with a step, only those of that step.
+        wanted: the groups and rows to show; with a step, only those of that step.
         data: the data set.
         advantages: [N] float, NaN where undefined.
         sources: its files.
@@ -145,19 +145,19 @@ def details(
     if wanted.group is not None:
         rows = rows & _of_group(data, sources, wanted.group, rows)
     lists = asked(wanted)
-    result = [listed(one, data, advantages, rows) for one in lists]
-    shown = {entry.row for one in result for entry in one.entries}
+    result = [listed(request, data, advantages, rows) for request in lists]
+    shown = {entry.row for part in result for entry in part.entries}
     read = read_back(sources, data.table, shown) if shown else {}
-    texts = {row: told(columns, data.table.choice.prompt) for row, columns in read.items()}
-    numbers = {entry.group: entry.group for one in result for entry in one.entries}
-    return tuple(one.detail(asked_, numbers, texts) for asked_, one in zip(lists, result, strict=True))
+    texts = {row: texts_of(columns, data.table.choice.prompt) for row, columns in read.items()}
+    numbers = {entry.group: entry.group for part in result for entry in part.entries}
+    return tuple(part.detail(request, numbers, texts) for request, part in zip(lists, result, strict=True))
 
 
 def step_code(step: str, choice: Choice, names: Sequence[str]) -> int:
     """The code of a step.
 
     Raises:
-        UsageError: there is none, or no steps at all.
+        UsageError: there is no such step, or no step column.
     """
     if choice.step is None:
         raise UsageError(f"--step {step}: the dump has no step column", hint="--step-col COL")
@@ -168,11 +168,11 @@ def step_code(step: str, choice: Choice, names: Sequence[str]) -> int:
 
 
 def _of_group(data: DataSet, sources: Sequence[Source], key: str, rows: Tensor) -> Tensor:
-    """[N] bool: the rows of the groups that the key names, of those that there are."""
+    """[N] bool: the rows of the groups with this key or number."""
     group = data.rows.group
     number = group_number(key)
     if number is not None:
-        # No group has a number that large, and a tensor cannot be asked for every number.
+        # Clamped, because a tensor cannot be compared with arbitrarily large numbers.
         result = group == min(number, len(group))
     else:
         numbers = torch.unique(
@@ -185,25 +185,25 @@ def _of_group(data: DataSet, sources: Sequence[Source], key: str, rows: Tensor) 
 
 
 def group_number(key: str) -> int | None:
-    """The number that "#NUMBER" names; None for the text of a key."""
+    """The number in "#NUMBER"; None for the text of a key."""
     number = key.removeprefix("#")
     return int(number) if key.startswith("#") and number.isdecimal() else None
 
 
 def no_group(key: str, columns: Sequence[str], count: int) -> UsageError:
-    """There is no group that the key names."""
+    """The error for a key without a group."""
     named = " + ".join(columns) or "its key"
     return UsageError(f"no group '{key}'", hint=f"the whole text of {named}, or '#0' to '#{count - 1}'")
 
 
 def listed(asked: Asked, data: DataSet, advantages: Tensor, mask: Tensor) -> Listed:
-    """List what was asked for.
+    """The first lines of a requested list.
 
     Args:
-        asked: what it is.
+        asked: the request.
         data: the rows.
         advantages: [N] float, NaN where undefined.
-        mask: [N] bool, the rows among which it is.
+        mask: [N] bool, the rows to choose from.
     """
     if asked.kind == "groups":
         return _groups(data, advantages, mask)
@@ -243,31 +243,31 @@ def _row(data: DataSet, advantages: Tensor, row: int) -> Mapping[str, Any]:
 
 
 def _groups(data: DataSet, advantages: Tensor, mask: Tensor) -> Listed:
-    """The groups of some rows, the largest distance of a reward from its group's mean first.
+    """The groups of the rows, largest distance of a reward from its group's mean first.
 
-    A scaled |A| cannot tell: it is at most (n − 1) / √n in any group of n rows.
+    A scaled |A| is no useful order: it is at most (n − 1) / √n in any group of n rows.
     """
     rows, size = data.rows, advantages.double().abs().nan_to_num(nan=-1.0, posinf=torch.inf)
-    here = Segments.of(rows.group[mask], rows.count)
+    segments = Segments.of(rows.group[mask], rows.count)
     valid = mask & torch.isfinite(rows.rewards)
     scored = Segments.of(rows.group[valid], rows.count)
     values = rows.rewards[valid]
     columns = {
-        "rows": here.size(),
+        "rows": segments.size(),
         "valid": scored.size(),
         "reward_min": scored.min(values),
         "reward_mean": scored.mean(values),
         "reward_max": scored.max(values),
         "max_abs_centred": scored.max(Spread.of(values.double(), scored).centred().abs()),
-        "max_abs_adv": here.max(size[mask]),
-        "first": here.parent(torch.nonzero(mask).squeeze(1)),
+        "max_abs_adv": segments.max(size[mask]),
+        "first": segments.parent(torch.nonzero(mask).squeeze(1)),
     }
-    there = torch.nonzero(columns["rows"] > 0).squeeze(1)
+    nonempty = torch.nonzero(columns["rows"] > 0).squeeze(1)
     rank = columns["max_abs_centred"].clamp(min=-1.0)
-    order = there[torch.argsort(rank[there], descending=True, stable=True)]
+    order = nonempty[torch.argsort(rank[nonempty], descending=True, stable=True)]
     shown = order[:_SHOWN]
-    picked = {name: column[shown].tolist() for name, column in columns.items()}
-    lines = ({name: column[position] for name, column in picked.items()} for position in range(len(shown)))
+    cells = {name: column[shown].tolist() for name, column in columns.items()}
+    lines = ({name: column[position] for name, column in cells.items()} for position in range(len(shown)))
     return Listed(tuple(map(_group, shown.tolist(), lines)), len(order))
 
 
@@ -284,7 +284,7 @@ def _group(number: int, line: dict[str, Any]) -> Entry:
 
 
 def response(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
-    """The response text of a row, by best guess.
+    """The response of a row: a column with a usual name, else its longest text.
 
     Example:
         >>> response({"uid": "a", "completion": [{"role": "assistant", "content": "42"}]}, ["uid"])
@@ -292,14 +292,15 @@ def response(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
         >>> response({"nodes": [{"message": {"role": "assistant", "content": [{"text": "43"}]}}]}, [])
         '43'
     """
-    said = answer(columns, prompt)
+    text = answer(columns, prompt)
     texts = [value for name, value in columns.items() if isinstance(value, str) and name not in prompt]
-    return said or max(texts, key=len, default="")
+    return text or max(texts, key=len, default="")
 
 
 def answer(columns: Mapping[str, Any], prompt: Collection[str]) -> str:
-    """The text of a row in a column where a response is usually written; "" without one."""
-    return next(filter(None, (_said(columns.get(name)) for name in _TEXTS_OF_ROWS if name not in prompt)), "")
+    """The text of a row in a column with a usual name for responses; "" without one."""
+    texts = (_last_message(columns.get(name)) for name in _TEXTS_OF_ROWS if name not in prompt)
+    return next(filter(None, texts), "")
 
 
 def prompt(columns: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -313,34 +314,35 @@ def prompt(columns: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def question(columns: Mapping[str, Any], names: Sequence[str]) -> str:
-    """What identifies a prompt, and its text where that is in a column of its own with a usual name.
+    """The key of a prompt, and its text if that is in another column with a usual name.
 
     Example:
         >>> question({"uid": 7, "prompt": [{"role": "user", "content": "6 × 7?"}]}, ["uid"])
         '7 · 6 × 7?'
     """
-    text = next(filter(None, (_said(columns.get(name)) for name in PROMPTS if name not in names)), "")
+    texts = (_last_message(columns.get(name)) for name in PROMPTS if name not in names)
+    text = next(filter(None, texts), "")
     return " · ".join(filter(None, (prompt(columns, names), text)))
 
 
 _TEXTS: Mapping[str, str] = {"rows": "text", "groups": "prompt"}
 
 
-def told(columns: Row, names: Sequence[str]) -> dict[str, str]:
-    """What is shown of the texts of a row; `names` are the columns that identify a prompt."""
+def texts_of(columns: Row, names: Sequence[str]) -> dict[str, str]:
+    """The response and the prompt of a row; `names` are the columns that identify a prompt."""
     return {"text": response(columns, names), "prompt": prompt(columns, names)}
 
 
-def _said(value: object) -> str:
-    """What was said last: the text itself, or the last one in a chat; "" where there is none."""
+def _last_message(value: object) -> str:
+    """The text itself, or the last message of a chat; "" without one."""
     if isinstance(value, list):
-        return next(filter(None, map(_said, reversed(value))), "")
+        return next(filter(None, map(_last_message, reversed(value))), "")
     if isinstance(value, Mapping):
-        return next(filter(None, (_said(value.get(name)) for name in _SAID)), "")
+        return next(filter(None, (_last_message(value.get(name)) for name in _MESSAGE_TEXTS)), "")
     return value if isinstance(value, str) else ""
 
 
 def _text(value: object) -> str:
-    """A cell as text; of a chat, what was said last."""
-    said = _said(value)
-    return said or ("" if value is None else str(value))
+    """A cell as text; for a chat, the last message."""
+    message = _last_message(value)
+    return message or ("" if value is None else str(value))

@@ -9,7 +9,7 @@ from advcli.common.wording import either, shortened
 from advcli.io.formats.catalog import CHATS, RESPONSES
 
 PROMPTS = ("prompt", "prompts", "question", "problem", "query", "instruction", "input")
-"""Where the text of a prompt is usually written."""
+"""Usual names of columns with the text of a prompt."""
 
 Content = str | list[Mapping[str, Any]]
 
@@ -40,20 +40,20 @@ def example(
     *,
     alone: bool = False,
 ) -> Example | None:
-    """The example that a row makes.
+    """The training example of a row.
 
     Args:
         row: its columns.
-        place: where it stands, as file:line.
+        place: its location, as file:line.
         prompt: the column with the prompt; None for the first with a usual name.
         response: the column with the response, likewise.
-        alone: whether the prompt is enough.
+        alone: whether only the prompt is needed.
 
     Returns:
-        The example; None where the prompt or the response is null or empty.
+        The example; None if the prompt or the response is null or empty.
 
     Raises:
-        DataError: there is no such column, or what is in it is neither text nor a chat.
+        DataError: there is no such column, or its value is neither text nor a chat.
 
     Example:
         >>> example({"prompt": "6 × 7?", "completion": "42"}, "a:1")
@@ -62,18 +62,18 @@ def example(
     names = (response,) if response else RESPONSES
     chat = next((name for name in CHATS if name in row), None)
     if chat and not response and not any(name in row for name in RESPONSES):
-        asked, said = _split(_content(row[chat], place, chat))
+        question, answer = _split(_content(row[chat], place, chat))
     else:
-        said = "" if alone else _first(row, names, place, "--response COL")
-        asked = _first(row, (prompt,) if prompt else PROMPTS, place, "--prompt-text COL")
-    return Example(asked, said) if asked and (said or alone) else None
+        answer = "" if alone else _first(row, names, place, "--response COL")
+        question = _first(row, (prompt,) if prompt else PROMPTS, place, "--prompt-text COL")
+    return Example(question, answer) if question and (answer or alone) else None
 
 
 def written(one: Example, style: str) -> Example:
-    """The example as text, or with lists of messages.
+    """Convert an example to text or to lists of messages.
 
     Raises:
-        UsageError: a chat was asked for as text.
+        UsageError: the example is a chat, and text was requested.
     """
     if style == "text" and one.is_chat:
         raise UsageError(
@@ -85,34 +85,34 @@ def written(one: Example, style: str) -> Example:
 
 
 def chat(content: Content, role: str) -> list[Mapping[str, Any]]:
-    """A content as a list of messages."""
+    """Content as a list of messages."""
     return [{"role": role, "content": content}] if isinstance(content, str) else content
 
 
-def _first(row: Mapping[str, Any], names: Sequence[str], position: str, cure: str) -> Content:
+def _first(row: Mapping[str, Any], names: Sequence[str], place: str, hint: str) -> Content:
     name = next((name for name in names if name in row), None)
     if name is None:
-        there = shortened(list(row), 8)
-        raise DataError(f"{position}: no column {either(names)}, only {there}", hint=cure)
-    return _content(row[name], position, name)
+        existing = shortened(list(row), 8)
+        raise DataError(f"{place}: no column {either(names)}, only {existing}", hint=hint)
+    return _content(row[name], place, name)
 
 
-def _content(value: object, position: str, name: str) -> Content:
-    """A cell as text or as a chat; "" where it is null."""
+def _content(value: object, place: str, name: str) -> Content:
+    """A cell as text or as a chat; "" if it is null."""
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, list) and all(
-        isinstance(one, Mapping) and "role" in one and "content" in one for one in value
+        isinstance(message, Mapping) and "role" in message and "content" in message for message in value
     ):
-        return [{key: part for key, part in one.items() if part is not None} for one in value]
+        return [{key: part for key, part in message.items() if part is not None} for message in value]
     raise DataError(
-        f"{position}: '{name}' is neither text nor a list of messages with role and content",
+        f"{place}: '{name}' is neither text nor a list of messages with role and content",
         hint="--prompt-text COL or --response COL",
     )
 
 
 def _split(content: Content) -> tuple[Content, Content]:
-    """A chat as what was said before the last message, and that message if it is the assistant's."""
+    """Split a chat before its last message; both parts are "" unless that message is the assistant's."""
     if (
         isinstance(content, str)
         or not content

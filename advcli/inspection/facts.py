@@ -1,4 +1,4 @@
-"""Every figure of a data set, or of some of its rows."""
+"""The figures of a data set, or of some of its rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,12 +24,12 @@ from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
 
 SUM = "sum"
-"""The name of a reward that several parts add up to."""
+"""The name of the sum of several reward parts."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The columns that the figures are made from.
+    """The columns that the figures are computed from.
 
     Attributes:
         rows: rewards, groups, steps, lengths.
@@ -39,9 +39,9 @@ class Frame:
         outcomes: further reward → [N] float64, NaN where missing.
         causes: part or further reward → [N] int8, why it is missing.
         advantages: [N] float, NaN where undefined.
-        arithmetics: what rules give to the rows of dead groups.
+        arithmetics: the advantages of dead groups under each rule.
         steps: the step of each code; empty without a step column.
-        begins: [G] where each group begins, where these rows are not all of the data set.
+        begins: [G] where each group begins, if the rows are only a part of the data set.
     """
 
     rows: Rows
@@ -68,10 +68,10 @@ class Frame:
 
         Args:
             data: the data set.
-            columns: the same as tensors, as `data.columns` gives them.
+            columns: its columns as tensors, from `data.columns`.
             advantages: [N] float, NaN where undefined.
-            rule: the name of the rule that gave them.
-            part: what has to be known of the other groups, where these are not all.
+            rule: the name of their rule.
+            part: facts about the other groups, if the rows are only a part of the data set.
         """
         table, rows = data.table, data.rows
         dead = phantoms.dead_rows(rows.rewards, rows.group, rows.count)
@@ -89,11 +89,11 @@ class Frame:
         )
 
     def of_rows(self, mask: Tensor) -> "Frame":
-        """The facts of some rows, with fresh group numbers."""
+        """The frame of some rows, with groups renumbered."""
         group = self.rows.group[mask]
-        there = group >= 0
+        grouped = group >= 0
         numbered = torch.full_like(group, -1)
-        result, numbered[there] = torch.unique(group[there], return_inverse=True)
+        result, numbered[grouped] = torch.unique(group[grouped], return_inverse=True)
         length = self.rows.lengths
         return replace(
             self,
@@ -118,12 +118,12 @@ class Frame:
 
 
 def facts(frame: Frame, *, near_dead: float, extents: Sequence[tuple[float, float]] | None = None) -> Facts:
-    """Every figure of the rows of a frame.
+    """The figures of the rows of a frame.
 
     Args:
         frame: the columns.
         near_dead: see `stats.signal.signal`.
-        extents: the smallest and the largest value of each reward column, where these rows are not all.
+        extents: the smallest and the largest value of each reward column, if the rows are only a part.
     """
     distinct = [
         torch.unique(values[rewarded(values, frame.rows.group)]).numel()
@@ -149,19 +149,19 @@ def _phantoms(one: tuple[Phantoms, ...], two: tuple[Phantoms, ...]) -> tuple[Pha
 
 @dataclass(frozen=True)
 class FactsCount(Mergeable):
-    """What is counted of some rows, such that the counts of two parts with whole groups make those of both.
+    """Mergeable counts of rows, for parts with whole groups.
 
     Attributes:
         rows: rows.
         groups: groups.
-        sizes: from `grouping.sizes_met`.
-        rewards: of each reward column.
-        advantages: Σ|A|, ΣA², how many there are, and the largest |A|, 0 without any.
-        phantoms: of each rule.
+        sizes: group sizes, from `grouping.sizes_met`.
+        rewards: counts of each reward column.
+        advantages: Σ|A|, ΣA², the number of advantages, and the largest |A|, 0 without any.
+        phantoms: phantom advantages of each rule.
         constant_outcome: further reward → live groups in which it is constant.
-        parts: None with one reward column.
-        length: None without a length column.
-        steps: None without a step column.
+        parts: counts of reward parts; None with one reward column.
+        length: counts of lengths; None without a length column.
+        steps: counts per step; None without a step column.
     """
 
     rows: int
@@ -188,11 +188,11 @@ class FactsCount(Mergeable):
         Args:
             frame: the columns.
             near_dead: see `stats.signal.signal`.
-            extents: the smallest and the largest value of each reward column, where these rows are not all.
+            extents: the smallest and the largest value of each reward column, if the rows are only a part.
         """
-        # A row that was left out plays no part, and is said elsewhere.
-        there = frame.rows.group >= 0
-        frame = frame if bool(there.all()) else frame.of_rows(there)
+        # Skipped rows are not counted here; they are reported elsewhere.
+        grouped = frame.rows.group >= 0
+        frame = frame if bool(grouped.all()) else frame.of_rows(grouped)
         rows = frame.rows
         size = frame.advantages.double().abs()
         size = size[~size.isnan()]
@@ -232,12 +232,12 @@ class FactsCount(Mergeable):
         """The figures, once all rows are counted.
 
         Args:
-            names: of the reward columns.
+            names: names of the reward columns.
             weights: name and weight of each part of the reward.
             steps: the step of each code.
-            distinct: how many different values each reward column has.
+            distinct: number of different values of each reward column.
         """
-        total, squares, many, top = self.advantages
+        total, squares, number, top = self.advantages
         return Facts(
             rows=self.rows,
             groups=self.groups,
@@ -247,8 +247,8 @@ class FactsCount(Mergeable):
                 count.figures(name, distinct=different)
                 for name, count, different in zip(names, self.rewards, distinct, strict=True)
             ),
-            mean_abs_adv=total / many if many else torch.nan,
-            max_abs_adv=top if many else torch.nan,
+            mean_abs_adv=total / number if number else torch.nan,
+            max_abs_adv=top if number else torch.nan,
             effective_rows=concentration.effective(total, squares),
             phantoms=self.phantoms,
             constant_outcome=self.constant_outcome,
@@ -265,11 +265,14 @@ def split(frame: Frame, data: DataSet, *, near_dead: float) -> dict[str, Facts]:
     by = torch.from_numpy(data.table.by)
     count = torch.bincount(by[data.rows.group >= 0], minlength=len(data.table.by_names))
     order = torch.argsort(count, descending=True, stable=True)[: int((count > 0).sum())].tolist()
-    # The largest reward of a value may be small among all.
+    # Extremes are over the whole data set: the largest reward of one value may be small overall.
     usable = [values[rewarded(values, frame.rows.group)] for _, values, _ in reward_columns(frame)]
-    ends = [(float(one.min()), float(one.max())) if len(one) else (torch.nan, torch.nan) for one in usable]
+    extents = [
+        (float(values.min()), float(values.max())) if len(values) else (torch.nan, torch.nan)
+        for values in usable
+    ]
     return {
-        data.table.by_names[code]: facts(frame.of_rows(by == code), near_dead=near_dead, extents=ends)
+        data.table.by_names[code]: facts(frame.of_rows(by == code), near_dead=near_dead, extents=extents)
         for code in order
     }
 
@@ -285,7 +288,7 @@ def reward_columns(frame: Frame) -> Sequence[tuple[str, Tensor, Tensor]]:
 
 
 def _constant_outcome(frame: Frame) -> Mapping[str, int]:
-    """Further reward → live groups in which it is there for every row with a reward, and constant."""
+    """Further reward → live groups in which every row with a reward has it, and it is constant."""
     rows = frame.rows
     valid = rewarded(rows.rewards, rows.group)
     segments = Segments.of(rows.group[valid], rows.count)

@@ -1,4 +1,4 @@
-"""Put together what `advcli inspect` shows of a data set."""
+"""Collects the figures of `advcli inspect`."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def inspection(
         plan: how the advantage is computed.
         wanted: single groups and rows to show.
         near_dead: see `stats.signal.signal`.
-        weights: the reward weights that a configuration gave.
+        weights: the reward weights of the configuration.
     """
     result = run(plan, data.columns())
     shown = details(wanted, data, result.original, sources)

@@ -1,4 +1,4 @@
-"""How far the trainer's policy lies from the one that sampled, where a dump has both log-probabilities of each token."""
+"""How far the trainer's policy is from the sampling policy, from two log-probabilities per token."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from advcli.off_policy.tokens import LogProbs
 from advcli.records.off_policy import OffPolicy, OffPolicyPart
 
 _WHO = "the off-policy table"
-# Versions and steps from which every float is another whole number are no counts.
+# From here on floats skip whole numbers, so larger steps are not usable as counts.
 _COUNTS = float(1 << 53)
 
 
@@ -48,11 +48,11 @@ def off_policy(data: DataSet, like: str | None, advantages: Tensor) -> OffPolicy
 
     Args:
         data: the data set.
-        like: FRAMEWORK[@VERSION] whose metrics to give besides, or None.
+        like: FRAMEWORK[@VERSION] whose metrics to add, or None.
         advantages: [N] float, for frameworks whose metrics depend on them, unless the dump has the trainer's.
 
     Returns:
-        None where a log-probability is not there, or no row has both for all its trained tokens.
+        The figures; None if a log-probability column is missing, or no row has both for all its trained tokens.
 
     Raises:
         DataError: the trainer's log-probabilities are placeholders, in a column that the user named.
@@ -90,10 +90,10 @@ def per_row(data: DataSet) -> dict[str, Tensor]:
         data: the data set.
 
     Returns:
-        The columns of `ledger.by_row`, and "lag" where there is a policy version; [N] each, NaN where undefined.
+        The columns of `ledger.by_row`, and "lag" if the dump has a policy version; [N] each, NaN where undefined.
 
     Raises:
-        DataError: a log-probability is not there.
+        DataError: a log-probability column is missing.
     """
     result = ledger.by_row(log_probs(data.token_columns(), "--off-policy"))
     versions = data.table.roles.get("version")
@@ -105,18 +105,18 @@ def per_row(data: DataSet) -> dict[str, Tensor]:
 def _metrics(
     data: DataSet, columns: dict[str, Tensor], like: str | None, advantages: Tensor
 ) -> tuple[str | None, dict[str, float]]:
-    """The metrics that a framework logs by default; none where it logs none."""
+    """The framework and the metrics that it logs by default; (None, {}) if it logs none."""
     if like is None:
         return None, {}
     try:
         weigher = Weigher.like(like, {}, _WHO)
     except UsageError:
-        # A framework without a correction, or one that needs settings.
+        # The framework has no correction, or its correction needs settings.
         return None, {}
     tokens = log_probs(columns, _WHO, as_trained=True)
     tokens = tokens.narrowed(tokens.spread(data.rows.group >= 0))
     if data.table.logged is not None:
-        # What the trainer itself had.
+        # Prefer the trainer's own advantages.
         advantages = torch.from_numpy(data.table.logged)
     signs = advantages.nan_to_num(nan=0.0).to(torch.float32)
     return weigher.framework, dict(weigher.run(tokens, data.rows.step, signs).metrics)
@@ -132,13 +132,13 @@ def _by_number(tokens: LogProbs, values: NDArray[np.float64]) -> tuple[OffPolicy
 
 
 def _staleness(data: DataSet, version: NDArray[np.float64]) -> NDArray[np.float64]:
-    """[N] how many versions the policy of a row lags: behind its step, or the newest version where steps are no counts."""
+    """[N] the versions that a row's policy lags behind its step, or behind the newest version if steps aren't counts."""
     steps = np.array(list(_numbers(data.table.step_names)))
     newest = np.nanmax(version) if np.isfinite(version).any() else np.nan
     if data.table.step is None or not (np.isfinite(steps).all() and np.abs(steps).max() < _COUNTS):
         return newest - version
     lag = steps[data.table.step] - version
-    # Steps that are numbered in another way than versions say nothing of a lag.
+    # A negative lag means that steps and versions are numbered differently.
     return lag if np.nanmin(lag, initial=0.0) >= 0 else newest - version
 
 

@@ -1,4 +1,4 @@
-"""Dead groups to which a framework's arithmetic gives an advantage."""
+"""Phantom advantages: dead groups to which a framework's arithmetic gives a nonzero advantage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,12 +19,12 @@ from advcli.tensors.segments import Segments
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What one rule gives to the rows of dead groups.
+    """The advantages of dead groups under a rule.
 
     Attributes:
         rule: framework and estimator.
-        advantages: [N] float, NaN outside dead groups and where undefined; None if it was not computed.
-        skipped: why not.
+        advantages: [N] float, NaN outside dead groups and where undefined; None if not computed.
+        skipped: why it was not computed; "" if it was.
     """
 
     rule: str
@@ -34,13 +34,13 @@ class Arithmetic:
 
 @dataclass(frozen=True)
 class Part:
-    """What has to be known of a data set of which only some whole groups are here.
+    """Facts about a data set of which only a part with whole groups is available.
 
     Attributes:
-        once: numbers of rows, and of valid rows, that only one of its groups has.
-        sizes: numbers of rows that its groups have.
-        whole_steps: whether its steps are whole.
-        uneven: whether its groups are of several sizes.
+        once: numbers of rows, and of valid rows, that occur in only one of its groups.
+        sizes: numbers of rows that occur in its groups.
+        whole_steps: whether its steps are not split.
+        uneven: whether its groups have several sizes.
     """
 
     once: tuple[frozenset[int], frozenset[int]]
@@ -50,7 +50,7 @@ class Part:
 
 
 def dead_rows(rewards: Tensor, group: Tensor, count: int) -> Tensor:
-    """[N] bool: the rows of dead groups, those without a reward included."""
+    """[N] bool: the rows of dead groups, including those without a reward."""
     valid = rewarded(rewards, group)
     dead = dead_groups(rewards[valid], Segments.of(group[valid], count))[0]
     return (group >= 0) & dead[group.clamp(min=0)] if count else torch.zeros_like(valid)
@@ -59,28 +59,28 @@ def dead_rows(rewards: Tensor, group: Tensor, count: int) -> Tensor:
 def arithmetics(
     columns: Mapping[str, Tensor], dead: Tensor, part: Part | None = None
 ) -> tuple[Arithmetic, ...]:
-    """What the first rule of every framework gives to dead groups.
+    """The advantages of dead groups under the first rule of every framework.
 
-    A rule that looks at groups only is run on some of the dead groups: what it gives to the k-th of n equal rewards
-    does not depend on which group they are of. One that looks at the batch is run on all rows.
+    A rule that only uses groups is run on representative dead groups: its result for the k-th of n equal rewards
+    does not depend on the group. A rule that uses the batch is run on all rows.
 
     Args:
-        columns: what an estimator may need, as `DataSet.columns` gives it.
+        columns: the inputs of estimators, from `DataSet.columns`.
         dead: [N] bool, the rows of dead groups.
-        part: what has to be known of the other groups, where these are not all.
+        part: facts about the other groups, if the rows are only a part of the data set.
     """
     rows, own = len(dead), columns
     if part is not None:
         columns, dead = _with_twins(columns, dead, part)
     rewards, group = columns["rewards"], columns["group"]
-    standing, stands_for = _representatives(rewards, group, dead)
-    here = torch.nonzero(dead & torch.isfinite(rewards)).squeeze(1)
-    told_by = _same_position(group, stands_for)[here]
+    selected, representative = _representatives(rewards, group, dead)
+    dead_at = torch.nonzero(dead & torch.isfinite(rewards)).squeeze(1)
+    copied_from = _same_position(group, representative)[dead_at]
     known: dict[tuple[object, ...], Arithmetic] = {}
     result = []
     for framework in frameworks():
         if find(framework).level != "row":
-            # A group of turns is not dead by its rewards alone.
+            # Whether a group of turns is dead does not depend on its rewards alone.
             continue
         plan = Plan.of(Settings(like=framework))
         key = (plan.entry.target, *sorted((knob, str(value)) for knob, value in plan.knobs.items()))
@@ -88,33 +88,33 @@ def arithmetics(
             known[key] = Arithmetic("", None, "a step is split over several partitions")
         elif key not in known:
             per_group = plan.scope() == "group"
-            # What is made up is no part of a step.
-            got, skipped = (
-                _computed(plan, columns, standing)
+            # Synthetic groups don't belong to any step.
+            values, skipped = (
+                _computed(plan, columns, selected)
                 if per_group
                 else _computed(plan, own, torch.ones(rows, dtype=torch.bool))
             )
-            if per_group and got is not None:
-                got[here] = got[told_by]
+            if per_group and values is not None:
+                values[dead_at] = values[copied_from]
             known[key] = Arithmetic(
-                "", None if got is None else got[:rows].masked_fill(~dead[:rows], torch.nan), skipped
+                "", None if values is None else values[:rows].masked_fill(~dead[:rows], torch.nan), skipped
             )
         result.append(replace(known[key], rule=plan.entry.name))
     return tuple(result)
 
 
 def _scattered(plan: Plan, part: Part) -> bool:
-    """Whether a rule looks at steps that are not whole."""
+    """Whether a rule uses steps that are split."""
     return not part.whole_steps and plan.scope(uneven=part.uneven) != "group"
 
 
 def _with_twins(
     columns: Mapping[str, Tensor], dead: Tensor, part: Part
 ) -> tuple[Mapping[str, Tensor], Tensor]:
-    """The same rows, with those groups twice that are the only ones of their size here, but not in the data set.
+    """The rows, plus copies of groups that are the only ones of their size in this part, but not in the data set.
 
-    See `_two_of_each_size`: a group alone gets other numbers than beside another one, and groups of one size than
-    beside others. So groups of a size that is not here are made up, of copies of a row.
+    See `_two_of_each_size`: the numbers of a group depend on whether there is another group of its size, and other
+    sizes. So groups of sizes that are missing here are synthesized from copies of a row.
     """
     rewards, group = columns["rewards"], columns["group"]
     count = int(group.max()) + 1 if len(group) else 0
@@ -129,64 +129,64 @@ def _with_twins(
         return columns, dead
     twins = torch.nonzero((group >= 0) & lonely[group.clamp(min=0)]).squeeze(1)
     absent = sorted(size for size in part.sizes - set(sizes[0].tolist()) if size <= len(dead))
-    made_up = torch.tensor([size for size in absent for _ in range(1 if size in part.once[0] else 2)])
+    synthetic = torch.tensor([size for size in absent for _ in range(1 if size in part.once[0] else 2)])
     row = torch.nonzero(masks[1] if masks[1].any() else masks[0])[0]
-    added = torch.cat([twins, row.expand(int(made_up.sum()))])
-    new = torch.arange(len(made_up)).repeat_interleave(made_up.long()) + 2 * count
-    longer = {
+    added = torch.cat([twins, row.expand(int(synthetic.sum()))])
+    new = torch.arange(len(synthetic)).repeat_interleave(synthetic.long()) + 2 * count
+    extended = {
         name: torch.cat([column, column[added]]) if len(column) == len(dead) else column
         for name, column in columns.items()
     }
     group = torch.cat([group, group[twins] + count, new])
-    # Without a gap, as groups are numbered.
-    there = group >= 0
-    group[there] = torch.unique(group[there], return_inverse=True)[1]
-    longer["group"] = group
-    return longer, torch.cat([dead, dead[twins], torch.zeros(len(new), dtype=torch.bool)])
+    # Renumbered without gaps.
+    grouped = group >= 0
+    group[grouped] = torch.unique(group[grouped], return_inverse=True)[1]
+    extended["group"] = group
+    return extended, torch.cat([dead, dead[twins], torch.zeros(len(new), dtype=torch.bool)])
 
 
 def _representatives(rewards: Tensor, group: Tensor, dead: Tensor) -> tuple[Tensor, Tensor]:
-    """One dead group for each reward and size; a group with a missing reward stands for itself.
+    """Choose one dead group for each reward and size; a group with a missing reward represents itself.
 
     Returns:
-        [N] bool, the rows to compute: of the groups that stand for others, and of some beside them; [G] int64, which
-        group each group is told by.
+        [N] bool, the rows to compute: those of the representatives, and of some groups next to them; [G] int64, the
+        representative of each group.
     """
     count = int(group.max()) + 1 if len(group) else 0
-    there, valid = group >= 0, rewarded(rewards, group)
-    rows, scored = (Segments.of(group[mask], count).size() for mask in (there, valid))
-    stands_for = torch.arange(count)
+    grouped, valid = group >= 0, rewarded(rewards, group)
+    rows, scored = (Segments.of(group[mask], count).size() for mask in (grouped, valid))
+    representative = torch.arange(count)
     level = Segments.of(group[dead & valid], count).max(rewards[dead & valid])
     whole = torch.nonzero((level > -torch.inf) & (rows == scored)).squeeze(1)
     code = torch.unique(level[whole], return_inverse=True)[1] * (int(rows.max()) + 1 if count else 1)
     kind = torch.unique(code + rows[whole], return_inverse=True)[1]
     first = Segments.of(kind).parent(whole)
-    stands_for[whole] = first[kind]
+    representative[whole] = first[kind]
     wanted = _two_of_each_size(rows, scored)
-    wanted[torch.unique(stands_for[group[dead]])] = True
-    return there & wanted[group.clamp(min=0)] if count else there, stands_for
+    wanted[torch.unique(representative[group[dead]])] = True
+    return grouped & wanted[group.clamp(min=0)] if count else grouped, representative
 
 
-def _same_position(group: Tensor, stands_for: Tensor) -> Tensor:
-    """[N] int64, for each row of a group the row at its position in the group that stands for its own.
+def _same_position(group: Tensor, representative: Tensor) -> Tensor:
+    """[N] int64, for each row the row at the same position in the representative of its group.
 
-    NeMo-RL's products round differently from row to row of a group of equal rewards, so no row tells for another.
+    Positions matter: NeMo-RL's products round differently from row to row, even in a group of equal rewards.
     """
     order = torch.argsort(group, stable=True)
     order = order[group[order] >= 0]
-    sorted_groups = Segments.of(group[order], len(stands_for))
+    sorted_groups = Segments.of(group[order], len(representative))
     size = sorted_groups.size()
     start = torch.cumsum(size, dim=0) - size
-    told_by = torch.arange(len(group))
-    told_by[order] = order[start[stands_for[group[order]]] + sorted_groups.position()]
-    return told_by
+    result = torch.arange(len(group))
+    result[order] = order[start[representative[group[order]]] + sorted_groups.position()]
+    return result
 
 
 def _two_of_each_size(rows: Tensor, valid: Tensor) -> Tensor:
-    """[G] bool: groups that let every size appear twice, if it does at all.
+    """[G] bool: two groups of each size, or one if there is only one.
 
-    torch sums a matrix with one row in another order than a matrix with several, and so do the trainers, so a
-    group gets the same number only beside another group of its size, with or without its missing rows.
+    torch sums a one-row matrix in another order than a matrix with several rows, and so do trainers, so a
+    group gets the same numbers only next to another group of its size, with or without its missing rows.
     """
     chosen = torch.zeros_like(rows, dtype=torch.bool)
     for size in (rows, valid):
@@ -200,8 +200,8 @@ def _two_of_each_size(rows: Tensor, valid: Tensor) -> Tensor:
 
 
 def _computed(plan: Plan, columns: Mapping[str, Tensor], rows: Tensor) -> tuple[Tensor | None, str]:
-    """[N] float64 what the plan gives to some of the rows, NaN on the others; or None and why not."""
-    # Without columns of tokens, so that every rule gives one advantage per row.
+    """[N] float64 the plan's advantages of the selected rows, NaN for the others; or None and the reason."""
+    # Token columns are left out, so that every rule gives one advantage per row.
     wanted = {"rewards", "group", "step", *plan.entry.needs}
     absent = sorted(wanted - set(columns))
     if absent:
@@ -209,22 +209,22 @@ def _computed(plan: Plan, columns: Mapping[str, Tensor], rows: Tensor) -> tuple[
     out = torch.full(rows.shape, torch.nan, dtype=torch.float64)
     if not rows.any():
         return out, ""
-    given = {
+    inputs = {
         name: columns[name][rows] if len(columns[name]) == len(rows) else columns[name] for name in wanted
     }
     try:
-        out[rows] = run(plan, given).original.double()
+        out[rows] = run(plan, inputs).original.double()
     except AdvcliError as error:
         return None, error.message
     return out, ""
 
 
 def counted(arithmetic: Arithmetic, rows: Tensor, group: Tensor) -> Phantoms:
-    """Count the phantom advantages of some rows.
+    """Count phantom advantages.
 
     Args:
-        arithmetic: what a rule gives to the rows of dead groups.
-        rows: [N] bool, the rows to look at.
+        arithmetic: the advantages of dead groups under a rule.
+        rows: [N] bool, the rows to check.
         group: [N] int64, the group of each row.
     """
     if arithmetic.advantages is None:
@@ -240,7 +240,7 @@ def counted(arithmetic: Arithmetic, rows: Tensor, group: Tensor) -> Phantoms:
 
 
 def together(one: Phantoms, two: Phantoms) -> Phantoms:
-    """What `counted` gives for two parts with whole groups together; skipped if it was skipped in either."""
+    """Merge the counts of two parts with whole groups; skipped if it was skipped in either."""
     skipped = one.skipped or two.skipped
     if skipped:
         return Phantoms(one.rule, 0, 0, 0.0, skipped)

@@ -1,4 +1,4 @@
-"""Rollouts of several rows: how many rows they have, what that does to a mean, and rewards by the number of turns."""
+"""Figures of rollouts with several rows: their numbers of rows, their weight in a mean, and rewards by number of turns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from advcli.tensors.codes import numbered, paired
 
 @dataclass(frozen=True)
 class TurnsCount:
-    """What is counted of some rollouts, such that the counts of two parts with whole groups make those of both.
+    """Mergeable counts of rollouts, for parts with whole groups.
 
     Attributes:
         by_turns: number of turns → rollouts, those with a reward, and the sum of their rewards.
-        all_rows: rows, those without a group too.
+        all_rows: rows, including those without a group.
         rows: rows with a reward.
         row_sum: the sum of their rewards.
         several_steps: rollouts with rows of several steps.
         differ: rollouts whose rows have different rewards.
-        largest: the largest share of the rows of its group that one rollout has, and its share of the rollouts.
-        anchors: the states before turns; None without a column of them.
+        largest: the largest share of a group's rows that belongs to one rollout, and its share of the rollouts.
+        anchors: the states before turns; None without a state column.
     """
 
     by_turns: Mapping[int, tuple[int, int, float]]
@@ -41,7 +41,7 @@ class TurnsCount:
 
     @classmethod
     def of(cls, data: DataSet, reward: str) -> "TurnsCount | None":
-        """Count; None where every rollout is one row, without a list of its turns.
+        """Count; None if every rollout is one row without a list of its turns.
 
         Args:
             data: the rows.
@@ -51,9 +51,9 @@ class TurnsCount:
         if rollouts is None and listed is None:
             return None
         per_rollout = data.per_rollout(reward).rows
-        there = per_rollout.group >= 0
+        grouped = per_rollout.group >= 0
         numbers = torch.from_numpy(listed) if rollouts is None else rollouts.turns
-        turns, rewards, group = numbers[there], per_rollout.rewards[there], per_rollout.group[there]
+        turns, rewards, group = numbers[grouped], per_rollout.rewards[grouped], per_rollout.group[grouped]
         valid = rewards.isfinite()
         by_turns = {
             number: (
@@ -65,12 +65,12 @@ class TurnsCount:
         }
         rows = data.rows.rewards[data.rows.rewards.isfinite() & (data.rows.group >= 0)]
         if rollouts is None:
-            # As a trainer has it that makes a row of each turn.
+            # As in a trainer that makes each turn a row.
             rows = torch.repeat_interleave(rewards[valid], turns[valid])
         of_group = torch.bincount(group, minlength=data.rows.count)
         rows_of_group = torch.zeros(data.rows.count).index_add_(0, group, turns.float())
         share = (turns / rows_of_group[group]).nan_to_num(nan=0.0)
-        # In a group of one rollout it has all rows, whatever is counted.
+        # The only rollout of a group has all rows, whatever is counted.
         share = torch.where(of_group[group] > 1, share, 0.0)
         top = int(share.argmax()) if len(share) else 0
         return cls(
@@ -79,7 +79,7 @@ class TurnsCount:
             rows=len(rows),
             row_sum=float(rows.sum()),
             several_steps=_several_steps(data),
-            differ=0 if rollouts is None else int(rollouts.disagree(data.rows.rewards)[there].sum()),
+            differ=0 if rollouts is None else int(rollouts.disagree(data.rows.rewards)[grouped].sum()),
             largest=(float(share[top]), 1 / float(of_group[group[top]])) if len(share) else (0.0, 0.0),
             anchors=AnchorsCount.of(data),
         )
@@ -99,15 +99,15 @@ class TurnsCount:
 
     def figures(self) -> Turns:
         """The figures, once all rollouts are counted."""
-        many = sum(count for count, _, _ in self.by_turns.values())
+        count_all = sum(count for count, _, _ in self.by_turns.values())
         rows = sum(number * count for number, (count, _, _) in self.by_turns.items())
         rewarded = sum(valid for _, valid, _ in self.by_turns.values())
         total = sum(rewards for _, _, rewards in self.by_turns.values())
         share, fair = self.largest
         return Turns(
-            rollouts=many,
+            rollouts=count_all,
             rows=self.all_rows,
-            turns_mean=rows / many if many else torch.nan,
+            turns_mean=rows / count_all if count_all else torch.nan,
             turns_max=max(self.by_turns, default=0),
             several_steps=self.several_steps,
             differ=self.differ,
@@ -124,40 +124,40 @@ class TurnsCount:
 
 
 def merged_anchors(one: AnchorsCount | None, two: AnchorsCount | None) -> AnchorsCount | None:
-    """What is counted of two parts; a part without rollouts of several rows counts nothing."""
-    there = [count for count in (one, two) if count is not None]
-    return reduce(add, there) if there else None
+    """Merge the counts of two parts; None for a part without a state column."""
+    counts = [count for count in (one, two) if count is not None]
+    return reduce(add, counts) if counts else None
 
 
 def turns(data: DataSet, reward: str) -> Turns | None:
-    """The figures of the rollouts of a data set; None where every rollout is one row."""
+    """The figures of the rollouts of a data set; None if every rollout is one row."""
     count = TurnsCount.of(data, reward)
     return None if count is None else count.figures()
 
 
 def together(one: TurnsCount | None, two: TurnsCount | None) -> TurnsCount | None:
-    """What is counted of two parts; a part whose rollouts all have one row counts nothing."""
-    there = [count for count in (one, two) if count is not None]
-    return reduce(add, there) if there else None
+    """Merge the counts of two parts; None for a part whose rollouts all have one row."""
+    counts = [count for count in (one, two) if count is not None]
+    return reduce(add, counts) if counts else None
 
 
 def _several_steps(data: DataSet) -> int:
-    """Rollouts whose rows are of several steps: one prompt and one name, and no turn twice."""
+    """The number of rollouts with rows of several steps: one prompt and one name, and no turn twice."""
     table = data.table
     if table.step is None or table.rollout is None:
         return 0
-    there = (table.key >= 0) & (table.rollout >= 0)
-    name = paired(table.key[there], numbered(table.rollout[there]))
-    steps = _met(name, paired(name, table.step[there]))
+    named = (table.key >= 0) & (table.rollout >= 0)
+    name = paired(table.key[named], numbered(table.rollout[named]))
+    steps = _distinct(name, paired(name, table.step[named]))
     result = steps > 1
     if table.turn is not None:
-        # A name that begins again with its first turn is another rollout.
-        turn = numbered(np.nan_to_num(table.turn[there]).astype(np.int64))
-        result &= _met(name, paired(name, turn)) == np.bincount(name, minlength=len(steps))
+        # If a turn repeats, the name was reused for another rollout.
+        turn = numbered(np.nan_to_num(table.turn[named]).astype(np.int64))
+        result &= _distinct(name, paired(name, turn)) == np.bincount(name, minlength=len(steps))
     return int(result.sum())
 
 
-def _met(name: NDArray[np.int64], pair: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many different pairs each name has."""
+def _distinct(name: NDArray[np.int64], pair: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of different pairs of each name."""
     first = np.unique(pair, return_index=True)[1]
     return np.bincount(name[first], minlength=int(name.max(initial=-1)) + 1)

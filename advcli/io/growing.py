@@ -87,7 +87,7 @@ def state(folder: Path) -> State | None:
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, OSError) as error:
-        raise DataError(f"{path}: cannot be read", hint="--force to begin again") from error
+        raise DataError(f"{path}: cannot be read", hint="--force to start over") from error
 
 
 def grows(source: Source) -> bool:
@@ -171,7 +171,7 @@ def _append(path: Path, written: int, more: Path) -> int:
     # Without a buffer: nothing of it is written once the file has been cut.
     with path.open("r+b" if path.exists() else "w+b", buffering=0) as file, more.open("rb") as new:
         if file.seek(0, os.SEEK_END) < written:
-            raise DataError(f"{path}: is shorter than advcli left it", hint="--force to begin again")
+            raise DataError(f"{path}: is shorter than advcli left it", hint="--force to start over")
         file.truncate(written)
         file.seek(written)
         try:

@@ -13,7 +13,7 @@ from advcli.engine.run import run
 from advcli.pipeline.compare import without_filters
 from advcli.pipeline.describe import report_of
 from advcli.pipeline.request import Request
-from advcli.pipeline.sides import lettered, loaded, named, said
+from advcli.pipeline.sides import labelled, lettered, loaded, named
 from advcli.records.results.between import Between, Coverage, Paired, PromptPair, RowPairs, Side, StepPair
 from advcli.records.results.report import Report
 from advcli.records.settings import AdvantageTable
@@ -23,13 +23,13 @@ from advcli.stats.inference import paired_prompts, paired_steps
 from advcli.stats.inference.paired_prompts import PromptMeans, Rewarded
 from advcli.stats.inference.paired_rows import row_pairs
 
-# How many lines the table of steps has at most.
+# Maximum number of lines in the table of steps.
 _STRETCHES = 20
 
 
 @dataclass(frozen=True)
 class _Loaded:
-    """One of the two, with its advantages."""
+    """One of the two data sets, with its advantages."""
 
     letter: str
     name: str
@@ -47,21 +47,21 @@ def between(
     by_path: tuple[bool, bool] = (False, False),
     check: Callable[[Sequence[Source]], None] | None = None,
 ) -> Between:
-    """Put two data sets side by side.
+    """Compare two data sets.
 
     Args:
-        a: the first; with `columns.by` its runs are told apart by that column.
+        a: the first; `columns.by` is the column that identifies its runs.
         b: the second.
-        top: how many of the prompts that changed most are named.
+        top: number of prompts to list, those that changed most.
         by_path: whether each file or folder that the input of A (of B) matches is a run.
-        check: called with the inputs of each before they are read, to refuse what must not be written.
+        check: called with the inputs of each before they are read, to refuse outputs that would overwrite them.
     """
-    a.plan()  # what is wrong with the settings of both is told without a letter
+    a.plan()  # errors in the settings of both are raised without a letter
     first, second = _loaded("A", a, check, by_path=by_path[0]), _loaded("B", b, check, by_path=by_path[1])
     pairing = Pairing.of(first.data, second.data)
     rewarded_a, rewarded_b = (
-        Rewarded(one.data.rows.rewards, prompts, one.runs.codes, len(one.runs.names))
-        for one, prompts in zip((first, second), pairing.prompts, strict=True)
+        Rewarded(side.data.rows.rewards, prompts, side.runs.codes, len(side.runs.names))
+        for side, prompts in zip((first, second), pairing.prompts, strict=True)
     )
     means = PromptMeans.of(rewarded_a, rewarded_b, len(pairing.named[0]))
     covered = paired_prompts.coverage(means, pairing.shared_steps(), pairing.other_steps())
@@ -82,9 +82,9 @@ def between(
         stretches=tuple(paired_steps.stretches(steps, _STRETCHES)),
         rows=None if rows is None else _rows(first, second, rows),
         prompts=table,
-        notes=(*said(first.report.notes, second.report.notes), *_notes(paired, rows, several=several)),
+        notes=(*labelled(first.report.notes, second.report.notes), *_notes(paired, rows, several=several)),
         warnings=(
-            *said(first.report.warnings, second.report.warnings),
+            *labelled(first.report.warnings, second.report.warnings),
             *_warnings(first, second, covered, rows),
             *_unclear(paired, covered),
         ),
@@ -94,7 +94,7 @@ def between(
 def _loaded(
     letter: str, request: Request, check: Callable[[Sequence[Source]], None] | None, *, by_path: bool
 ) -> _Loaded:
-    """Read one of the two; an error says which."""
+    """Read one of the two data sets; errors are labelled with its letter."""
     name = named(request)
     with lettered(letter, name):
         plan = request.plan()
@@ -108,34 +108,34 @@ def _loaded(
     bare = run(without_filters(plan), columns) if plan.settings.filters else result
     original = bare.unprocessed()
     shown = {"original": replace(original, warnings=result.warnings, left_out=result.left_out)}
-    # Where nothing is filtered, both are the same.
+    # If nothing is filtered, both columns are equal.
     shown |= {} if torch.equal(original.kept, result.kept) else {"processed": result}
     report = report_of(request, data, plan, shown)
     unit, inner = by_unit(data, {"processed": replace(result, original=bare.original)}, plan.unit.reward)
     return _Loaded(letter, name, unit, Runs.of(unit, pattern), inner["processed"], report)
 
 
-def _side(one: _Loaded) -> Side:
-    rewards = one.data.rows.rewards
-    there = rewards[rewards.isfinite()]
+def _side(loaded: _Loaded) -> Side:
+    rewards = loaded.data.rows.rewards
+    finite = rewards[rewards.isfinite()]
     return Side(
-        name=one.name,
-        report=one.report,
-        rewards=figures(there, there.sign()),
-        steps=None if one.data.table.step is None else len(one.data.rows.step.unique()),
-        runs=one.runs.names,
+        name=loaded.name,
+        report=loaded.report,
+        rewards=figures(finite, finite.sign()),
+        steps=None if loaded.data.table.step is None else len(loaded.data.rows.step.unique()),
+        runs=loaded.runs.names,
     )
 
 
 def _steps(a: _Loaded, b: _Loaded, pairing: Pairing) -> tuple[StepPair, ...]:
     if pairing.steps is None:
         return ()
-    sides = [(one.data.rows, one.result, step) for one, step in zip((a, b), pairing.steps, strict=True)]
+    sides = [(side.data.rows, side.result, step) for side, step in zip((a, b), pairing.steps, strict=True)]
     return tuple(paired_steps.per_step(sides[0], sides[1], pairing.step_names))
 
 
 def _rows(a: _Loaded, b: _Loaded, rows: Joined) -> RowPairs:
-    sides = [(one.data.rows.rewards, one.result.original, one.data.rows.group) for one in (a, b)]
+    sides = [(side.data.rows.rewards, side.result.original, side.data.rows.group) for side in (a, b)]
     return row_pairs(sides[0], sides[1], (rows.a, rows.b), rows.by)
 
 
@@ -154,9 +154,9 @@ def _prompts(means: PromptMeans, pairing: Pairing) -> dict[str, list[Any]]:
     }
 
 
-def _example(one: _Loaded) -> str:
-    """The columns of the key and what stands in the first row, as far as a line has room for it."""
-    table = one.data.table
+def _example(loaded: _Loaded) -> str:
+    """The key columns with their value in the first row, truncated."""
+    table = loaded.data.table
     columns = " + ".join(f"'{name}'" for name in table.choice.prompt)
     return f"{columns} as {one_line(table.prompts[int(table.key[table.key >= 0][0])].name, 40)}"
 
@@ -164,7 +164,7 @@ def _example(one: _Loaded) -> str:
 def _notes(paired: Paired | None, rows: Joined | None, *, several: bool) -> Iterator[str]:
     if rows is None and paired is not None and not several:
         yield (
-            "rows are not compared one by one, as no column identifies the same answer; "
+            "rows are not compared one by one, because no column identifies the same answer; "
             "try --join COL with an id or the text of the answer"
         )
 
@@ -184,17 +184,19 @@ def _unclear(paired: Paired | None, covered: Coverage) -> Iterator[str]:
 
 
 def _warnings(a: _Loaded, b: _Loaded, covered: Coverage, rows: Joined | None) -> Iterator[str]:
-    for one in (a, b):
-        if not one.data.table.prompts:
-            yield f"{one.letter} has no prompt id, so no prompt can be found in both"
+    for side in (a, b):
+        if not side.data.table.prompts:
+            yield f"{side.letter} has no prompt id, so no prompt can be found in both"
     if not covered.prompts_both and a.data.table.prompts and b.data.table.prompts:
-        keys = (f"{one.letter} has {_example(one)}" for one in (a, b))
+        keys = (f"{side.letter} has {_example(side)}" for side in (a, b))
         yield (
-            f"no prompt is in both: {' and '.join(keys)}; try --prompt-col COL with what is the same in both, "
-            "or --b prompt-col=COL for B alone"
+            f"no prompt is in both: {' and '.join(keys)}; try --prompt-col COL with a column that is the same in both, "
+            "or --b prompt-col=COL for B only"
         )
     if covered.other_steps:
-        met = f"{counted(covered.other_steps, 'prompt')} in both {verb(covered.other_steps, 'was', 'were')}"
-        yield f"{met} not drawn at the same steps: the difference includes what training changed in between"
+        prompts = (
+            f"{counted(covered.other_steps, 'prompt')} in both {verb(covered.other_steps, 'was', 'were')}"
+        )
+        yield f"{prompts} not sampled at the same steps: the difference includes what training changed in between"
     if rows is not None and not len(rows.a):
         yield f"no row of A is joined with one of B by {rows.by}"

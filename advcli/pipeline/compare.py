@@ -1,4 +1,4 @@
-"""`compare`: one data set, several ways side by side."""
+"""`compare`: several estimators or filters on one data set, side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
     """Describe original, kept, and kept + recomputed side by side, and other estimators after them.
 
     Args:
-        request: what to do; whether its `compute_new_adv` is set or not, both ways are shown.
+        request: the request; both ways are shown, whether `compute_new_adv` is set or not.
         versus: heading → settings of each further column.
     """
     plans = plans_of(request, versus)
@@ -32,20 +32,20 @@ def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> R
 
 
 def plans_of(request: Request, versus: Mapping[str, Settings] | None) -> dict[str, Plan]:
-    """Heading → checked settings of each column but the original; the arguments are those of `compare`."""
+    """Heading → checked settings of each column except the original; takes the arguments of `compare`."""
     variants = {label: Plan.of(settings) for label, settings in _variants(request).items()}
     return variants | {label: _versus(label, settings) for label, settings in (versus or {}).items()}
 
 
 def without_filters(plan: Plan) -> Plan:
-    """The same advantages before any filter."""
+    """The plan without filters."""
     return replace(plan, settings=replace(plan.settings, filters=()))
 
 
 def with_hints(report: Report, request: Request, versus: Mapping[str, Settings] | None) -> Report:
-    """The report without what is no news, and with a hint where the kept columns would be as the original."""
+    """Drop redundant warnings, and add a hint if the kept columns would equal the original."""
     base, variants = request.settings, _variants(request)
-    # That recomputing has no effect is no news where every column shows it.
+    # Redundant: the columns show that recomputing has no effect.
     report = replace(report, warnings=tuple(text for text in report.warnings if "no effect" not in text))
     if base.keep_pos < 1 or base.keep_neg < 1 or base.filters:
         return report
@@ -61,14 +61,14 @@ def _variants(request: Request) -> dict[str, Settings]:
 
 
 def _nothing_filtered(variants: Sequence[str], versus: Mapping[str, Settings] | None) -> str:
-    """Why the columns of the kept rows are not shown, and what would make them worth a look."""
-    told = f"no filter set: {'no column of kept rows' if versus else 'showing the original only'}"
+    """The note for hidden columns of kept rows, with a suggestion."""
+    note = f"no filter set: {'no column of kept rows' if versus else 'showing the original only'}"
     other = "rloo" if len(variants) > 1 else "grpo"
-    return f"{told}; try --keep-pos 0.7 --keep-neg 0.5" + ("" if versus else f", or --vs {other}")
+    return f"{note}; try --keep-pos 0.7 --keep-neg 0.5" + ("" if versus else f", or --vs {other}")
 
 
 def _versus(label: str, settings: Settings) -> Plan:
-    """Check the settings of a further column; an error says of which."""
+    """Check the settings of a further column; an error names the column."""
     try:
         return Plan.of(settings)
     except UsageError as error:

@@ -25,13 +25,13 @@ class Output:
     """Where `compute` writes.
 
     Attributes:
-        out: a file, a folder, "-", or None for the default name beside the input.
-        prefix: put before the names of the added columns.
+        out: a file, a folder, "-", or None for the default name next to the input.
+        prefix: prefix of the names of the added columns.
         metrics: a file for the trainer-style metrics, or None.
         force: overwrite existing files.
-        same_layout: keep lists as lists where a record holds several rows.
-        resume: on Ray, pass over files that this run has written already.
-        layout: "parquet" or "jsonl" whatever the file is called; None for what its name says.
+        same_layout: write lists into records that hold several rows.
+        resume: on Ray, skip files that this run has already written.
+        layout: "parquet" or "jsonl"; None to choose by the file name.
         off_policy: add the off-policy figures of each row.
     """
 
@@ -51,9 +51,9 @@ class Computed:
 
     Attributes:
         data: the data set.
-        plan: the settings as they were used.
+        plan: the settings in effect.
         result: the advantages.
-        report: what is shown of them, with the columns "original" and "processed".
+        report: their report, with the columns "original" and "processed".
     """
 
     data: DataSet
@@ -89,10 +89,10 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
     Args:
         request: what to compute.
         output: where to write.
-        advance: called with the number of rows that are written, and of all.
+        advance: called with the number of rows written, and the total.
 
     Returns:
-        The report, with the columns "original" and "processed", and "weighted" where a filter weighs.
+        The report, with the columns "original" and "processed", and "weighted" if a filter weights.
     """
     plan = request.plan()
     with request.opened() as sources:
@@ -111,14 +111,14 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
         about = to_metadata(output.prefix, settings_of(plan, request, data))
         record = None if output.same_layout else output.prefix + SOURCE
         rows = len(data.table.rewards)
-        # Before anything is written: what cannot be computed is found out here.
+        # Computed before anything is written, so that errors come first.
         steps = data.table.step_names if data.table.step is not None else None
         unit, inner = by_unit(data, _shown(result), plan.unit.reward)
         per_step = metrics.per_step(unit.rows, inner["processed"], steps) if output.metrics else []
-        said = leftovers([*(goal.path for goal in goals), output.metrics])
-        with ThreadPoolExecutor(1) as aside:
-            # Both take their time, and neither needs the other.
-            told = aside.submit(report_of, request, data, plan, _shown(result))
+        notes = leftovers([*(goal.path for goal in goals), output.metrics])
+        with ThreadPoolExecutor(1) as executor:
+            # The report and the output are independent, so they are made in parallel.
+            pending = executor.submit(report_of, request, data, plan, _shown(result))
             write(
                 sources,
                 goals,
@@ -131,6 +131,6 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
     if output.metrics:
         metrics_file.write(output.metrics, per_step, force=output.force)
         written.append(str(output.metrics))
-    report = told.result()
+    report = pending.result()
     wrote = (f"wrote {path}" for path in written)
-    return replace(report, notes=(*report.notes, *said, *wrote), written=tuple(written))
+    return replace(report, notes=(*report.notes, *notes, *wrote), written=tuple(written))

@@ -1,4 +1,4 @@
-"""The figures of a data set and its advantages."""
+"""Builds the report of a data set and its advantages."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -20,10 +20,10 @@ from advcli.stats.health import health
 
 
 def report_of(request: Request, data: DataSet, plan: Plan, shown: Mapping[str, AdvantageTable]) -> Report:
-    """Everything that a command shows of one data set.
+    """The report of a data set.
 
     Args:
-        request: what was asked for.
+        request: the request.
         data: the data set.
         plan: the settings of the processed advantage.
         shown: heading → advantages of each column; "original" is one of them.
@@ -54,7 +54,7 @@ def device(request: Request, data: DataSet, plan: Plan) -> Iterator[str]:
 
 
 def _compared(data: DataSet, shown: Mapping[str, AdvantageTable]) -> tuple[Column, ...]:
-    """Each column compared with the first; without keep ratios the first two are equal, and described once."""
+    """Each column compared with the first; columns equal to it are computed only once."""
     (label, first), *others = shown.items()
     columns = [comparison.compare(label, data.rows, first.original, first)]
     for label, result in others:
@@ -67,7 +67,7 @@ def _compared(data: DataSet, shown: Mapping[str, AdvantageTable]) -> tuple[Colum
 
 
 def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
-    """The settings as they were used, defaults filled in."""
+    """The settings in effect, including defaults."""
     choice, several = data.table.choice, data.rollouts is not None
     return {
         "version": __version__,
@@ -104,13 +104,13 @@ def settings_of(plan: Plan, request: Request, data: DataSet) -> dict[str, Any]:
 
 
 def health_of(data: DataSet, unit: DataSet | None = None) -> Health:
-    """What the groups look like before any estimator.
+    """Counts of the groups before any estimator.
 
     Args:
         data: the data set.
-        unit: what is counted of it, from `dataset.by_unit`; None for its rows.
+        unit: the data set with one row per counted unit, from `dataset.by_unit`; None to count rows.
     """
-    of = data if unit is None else unit
-    sizes = sizes_of(of.grouping.group, of.grouping.count)
-    result = health(of.rows, torch.from_numpy(of.table.cause), sizes)
-    return result if of is data else replace(result, rows=data.rows.used, rollouts=result.rows)
+    counted = data if unit is None else unit
+    sizes = sizes_of(counted.grouping.group, counted.grouping.count)
+    result = health(counted.rows, torch.from_numpy(counted.table.cause), sizes)
+    return result if counted is data else replace(result, rows=data.rows.used, rollouts=result.rows)

@@ -1,4 +1,4 @@
-"""`--follow`: a run folder that is annotated, or inspected, as its trainer writes it."""
+"""`--follow`: annotates or inspects the files of a run while its trainer writes them."""
 
 import json
 import time
@@ -30,21 +30,21 @@ from advcli.stats.metrics import step_order
 Found = TypeVar("Found")
 _Bools = NDArray[np.bool_]
 
-_EVERY = 2.0
-"""Seconds between two looks."""
+_INTERVAL = 2.0
+"""Seconds between polls."""
 _TRIES = 10
-"""Looks at inputs that do not change after which an error is one: a writer may pause in the middle of a file."""
+"""Polls without a change after which an error is final: a writer may pause in the middle of a file."""
 
 
 @dataclass(frozen=True)
 class Written:
-    """What was annotated since the last look.
+    """What was annotated since the last poll.
 
     Attributes:
         rows: rows.
         groups: groups.
         steps: the steps of these rows, in order.
-        waiting: rows of groups that are not whole yet.
+        waiting: rows of incomplete groups.
         warnings: what looks wrong.
     """
 
@@ -56,17 +56,17 @@ class Written:
 
 
 class Follower:
-    """Annotates the inputs as they grow: whole groups only, each row once, with the numbers of one run over all of it.
+    """Annotates the inputs as they grow: each row once, when its group is complete, as a single run over all rows would.
 
-    A group is whole when it has the rows of `--n`, or when its step is over. How far the outputs have got stands
-    in a file beside them, which is replaced after each look: what a killed run wrote behind that is cut off.
+    A group is complete when it has `--n` rows, or when its step is over. The progress is stored in a file next to the
+    outputs, which is replaced after each poll; anything that a killed run wrote beyond it is truncated.
 
     Args:
         request: what to compute.
         output: where to write; `out` is a folder.
 
     Raises:
-        UsageError: the options need all rows at once, or files are there that are not of this run.
+        UsageError: the options need all rows at once, or the folder has files of another run.
     """
 
     def __init__(self, request: Request, output: Output) -> None:
@@ -78,23 +78,26 @@ class Follower:
         self._state = self._begin()
 
     def look(self) -> Written | None:
-        """Annotate what has become whole; None if nothing has.
+        """Annotate groups that have become complete; None if there is nothing new to read.
 
         Raises:
             DataError: the inputs cannot be used (yet: a file may be half written), or rows came too late.
         """
         with self._request.opened() as sources:
-            new = [part for one in sources if (part := complete(one, self._done(one))) is not None]
+            new = [part for source in sources if (part := complete(source, self._done(source))) is not None]
             if not new:
                 return None
-            # Groups that have just begun have one row each; those that are whole are refused for it below.
+            # Groups that have just begun may have a single row; complete singletons are refused when they are written.
             data = self._load(new, singleton="zero")
             over = self._over(data, new)
-            parts = _cut(new, data, self._whole_rows(data, over))
+            parts = _cut(new, data, self._complete_rows(data, over))
             if not parts:
                 return Written(0, 0, (), len(data.table.rewards))
             goals = targets(sources, self._output.out, force=True)
-            paths = {one.name: self._kept_path(one, goal) for one, goal in zip(sources, goals, strict=True)}
+            paths = {
+                source.name: self._same_path(source, goal)
+                for source, goal in zip(sources, goals, strict=True)
+            }
             result = self._write(parts, paths, self._load(parts), over)
             return replace(result, waiting=len(data.table.rewards) - result.rows)
 
@@ -106,19 +109,19 @@ class Follower:
         if result is None:
             if not self._output.force and self._folder.is_dir() and any(self._folder.iterdir()):
                 raise UsageError(
-                    f"{self._folder}/ is not empty, and has no {STATE} of a run to go on with",
-                    hint="--force to begin again, or another --out",
+                    f"{self._folder}/ is not empty and has no {STATE} to continue from",
+                    hint="--force to start over, or another --out",
                 )
             return State(options)
         if result.run != options:
             raise UsageError(
-                f"{self._folder / STATE} is of a run with other inputs or options",
-                hint="--force to begin again, or another --out",
+                f"{self._folder / STATE} is from a run with other inputs or options",
+                hint="--force to start over, or another --out",
             )
         return result
 
-    def _kept_path(self, source: Source, goal: Target) -> Target:
-        """Where a file goes: where it has gone before, as what it is called may depend on what else is there."""
+    def _same_path(self, source: Source, goal: Target) -> Target:
+        """The target of a file, with the path used before, because default names depend on the other inputs."""
         known = self._done(source).path
         return replace(goal, path=Path(known)) if known else goal
 
@@ -131,14 +134,18 @@ class Follower:
         request = replace(self._request, settings=settings, prefetch=None)
         return request.load(sources, refused_names(self._output.prefix), repeats=False)
 
-    def _whole_rows(self, data: DataSet, over: frozenset[str]) -> _Bools:
-        """[N] whether the group of each row is whole; rows of no group are. `over`: steps that are."""
+    def _complete_rows(self, data: DataSet, over: frozenset[str]) -> _Bools:
+        """[N] whether the group of each row is complete, given the steps that are over; True for rows without a group."""
         n, reach, group = self._request.columns.n, self._plan.at(data.columns()).reach(), data.grouping.group
         by_step = data.table.step is not None and data.table.choice.step_in_key
         if reach == "all" or not (by_step or (n is not None and reach == "key" and data.table.choice.prompt)):
-            what = "a row depends on all others" if reach == "all" else "nothing says when a group is whole"
+            what = (
+                "each row depends on all others"
+                if reach == "all"
+                else "nothing says when a group is complete"
+            )
             raise UsageError(
-                f"--follow annotates whole groups, and {what}",
+                f"--follow annotates complete groups, but {what}",
                 hint="--step-col COL, or --n ROWS_PER_PROMPT with a prompt id",
             )
         ready = group < 0
@@ -149,10 +156,10 @@ class Follower:
         return ready
 
     def _over(self, data: DataSet, sources: Sequence[Source]) -> frozenset[str]:
-        """The steps that are over: all files have gone on to a later one, but those that end before another begins.
+        """The steps that are over: every file has reached a later step, except files that end before another begins.
 
         Raises:
-            DataError: a row is of a step that was over when its groups were written.
+            DataError: a row belongs to a step whose groups are already written.
         """
         table = data.table
         if table.step is None:
@@ -163,20 +170,20 @@ class Follower:
         if len(rows):
             raise DataError(
                 f"{table.place(int(rows[0]))}: a row of step {names[table.step[rows[0]]]}, whose groups are "
-                "written already",
-                hint="--force to begin again",
+                "already written",
+                hint="--force to start over",
             )
         known = {**self._state.files, **self._with_steps(data, sources)}.values()
-        ends = [(step_order(one.first), step_order(one.last)) for one in known if one.last]
+        ends = [(step_order(file.first), step_order(file.last)) for file in known if file.last]
         if not ends:
             return frozenset()
         newest = max(first for first, _ in ends)
-        # A file that ends before another one begins is done, as where there is one per step.
+        # A file that ends before another begins is done, as with one file per step.
         end = min(last for _, last in ends if last >= newest)
         return frozenset(name for name in names if step_order(name) < end)
 
     def _with_steps(self, data: DataSet, sources: Sequence[Source]) -> dict[str, Done]:
-        """How far each file was done, with the steps of the rows that followed."""
+        """The progress of each file, extended by the steps of its new rows."""
         result, start = {}, 0
         assert data.table.step is not None
         for source, rows in zip(sources, data.table.rows, strict=True):
@@ -194,7 +201,7 @@ class Follower:
     def _write(
         self, parts: Sequence[Source], paths: dict[str, Target], data: DataSet, over: frozenset[str]
     ) -> Written:
-        """Annotate whole groups, and say so in the state."""
+        """Annotate complete groups, and store the progress."""
         columns = data.columns()
         plan = self._plan.at(columns)
         settings = json.loads(json.dumps(settings_of(plan, self._request, data), default=str))
@@ -207,15 +214,15 @@ class Follower:
         ends = {} if data.table.step is None else self._with_steps(data, parts)
         with scratch_folder() as scratch:
             goals = [
-                replace(paths[one.name], path=scratch / f"{at}.part") if grows(one) else paths[one.name]
-                for at, one in enumerate(parts)
+                replace(paths[part.name], path=scratch / f"{at}.part") if grows(part) else paths[part.name]
+                for at, part in enumerate(parts)
             ]
             write(parts, goals, data.table, Additions(added, about, record), force=True)
-            for one, goal in zip(parts, goals, strict=True):
-                kept = self._kept(one, goal, paths[one.name])
-                of = ends.get(one.name, kept)
-                final = str(paths[one.name].path)
-                done[one.name] = replace(kept, first=of.first, last=of.last, path=final)
+            for part, goal in zip(parts, goals, strict=True):
+                kept = self._kept(part, goal, paths[part.name])
+                steps_of = ends.get(part.name, kept)
+                final = str(paths[part.name].path)
+                done[part.name] = replace(kept, first=steps_of.first, last=steps_of.last, path=final)
         steps = () if data.table.step is None else _steps(data)
         before, rollout = self._state, data.grouping.rollout
         self._state = State(
@@ -228,11 +235,11 @@ class Follower:
             settings,
         )
         self._state.save(self._folder)
-        said = (*self._request.warnings, *data.table.warnings, *data.grouping.warnings)
-        return Written(len(data.table.rewards), grouping.count, steps, 0, tuple(map(str, said)))
+        warnings = (*self._request.warnings, *data.table.warnings, *data.grouping.warnings)
+        return Written(len(data.table.rewards), grouping.count, steps, 0, tuple(map(str, warnings)))
 
     def _kept(self, source: Source, goal: Target, final: Target) -> Done:
-        """How far a file is done, once its rows are where they belong."""
+        """Append the new rows to their output, and return the progress of the file."""
         if source.part is None:
             size = source.stamp[0]
             return Done(1, size, size, tail(source.path, size))
@@ -247,7 +254,7 @@ class Follower:
         return Done(before.lines + lines, end, written, tail(source.path, end))
 
     def _refuse_others(self, settings: dict[str, Any]) -> None:
-        """Stop where later rows would be read in another way than those that are written."""
+        """Raise if new rows would be read with other settings than those already written."""
         before = self._state.settings
         other = [
             name
@@ -257,8 +264,8 @@ class Follower:
         if other:
             name = other[0]
             raise DataError(
-                f"{name} was {before[name]}, and is {settings.get(name)} for the rows that follow",
-                hint="the option that says it, and --force to begin again",
+                f"{name} was {before[name]}, but is {settings.get(name)} for the new rows",
+                hint="set it explicitly, and --force to start over",
             )
 
 
@@ -268,14 +275,14 @@ def _steps(data: DataSet) -> tuple[str, ...]:
 
 
 def _numbered_on(data: DataSet, before: State) -> Grouping:
-    """The groups, numbered on from those that are written."""
+    """The groups, numbered after those already written."""
     grouping, group = data.grouping, data.grouping.group
     rollout = None if grouping.rollout is None else grouping.rollout + before.rollouts
     return replace(grouping, group=np.where(group >= 0, group + before.groups, -1), rollout=rollout)
 
 
 def _cut(sources: Sequence[Source], data: DataSet, ready: _Bools) -> list[Source]:
-    """The beginning of each file that can be written: no group of it has a row behind."""
+    """The prefix of each file that can be written without splitting a group."""
     limits = _limits(data, ready, [source.part is None for source in sources])
     lines, result, start = line_numbers(data.table), [], 0
     for source, rows, limit in zip(sources, data.table.rows, limits, strict=True):
@@ -289,7 +296,7 @@ def _cut(sources: Sequence[Source], data: DataSet, ready: _Bools) -> list[Source
 
 
 def _limits(data: DataSet, ready: _Bools, at_once: Sequence[bool]) -> list[int]:
-    """How many rows of each file can be written, such that every group is written as a whole."""
+    """The number of rows of each file that can be written without splitting a group."""
     sizes, group, lines = np.array(data.table.rows), data.grouping.group, line_numbers(data.table)
     ends = np.cumsum(sizes)
     file = np.repeat(np.arange(len(sizes)), sizes)
@@ -298,25 +305,25 @@ def _limits(data: DataSet, ready: _Bools, at_once: Sequence[bool]) -> list[int]:
     while True:
         limits = sizes.copy()
         np.minimum.at(limits, file[~ready], position[~ready])
-        # A file that is written at once waits for its last row, and the rows of a line stay together.
+        # A file that is written in one go waits until it is complete; rows of one line stay together.
         limits[whole & (limits < sizes)] = 0
         for at in np.flatnonzero(limits < sizes).tolist():
             start = int(ends[at] - sizes[at])
             same = lines[start : start + sizes[at]]
             limits[at] = int(np.searchsorted(same, same[limits[at]])) if limits[at] else 0
-        behind = position >= limits[file]
-        torn = np.zeros(data.grouping.count, dtype=bool)
-        torn[group[behind & (group >= 0)]] = True
-        now = ready & ~behind & ~(torn[group] & (group >= 0))
-        if (now == ready).all():
+        beyond = position >= limits[file]
+        split = np.zeros(data.grouping.count, dtype=bool)
+        split[group[beyond & (group >= 0)]] = True
+        remaining = ready & ~beyond & ~(split[group] & (group >= 0))
+        if (remaining == ready).all():
             return [int(limit) for limit in limits]
-        ready = now
+        ready = remaining
 
 
 def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -> Inspection:
-    """Say what is in the complete lines of files that grow; the arguments are those of `pipeline.inspect`."""
+    """Describe the complete lines of growing files; takes the arguments of `pipeline.inspect`."""
     with request.opened() as sources:
-        lines = [part for one in sources if (part := complete(one)) is not None]
+        lines = [part for source in sources if (part := complete(source)) is not None]
         if not lines:
             raise DataError(f"{sources[0].name}: no complete line yet")
         return inspect_once(replace(request, prefetch=_Held(lines)), wanted, near_dead=near_dead)
@@ -324,7 +331,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
 
 @dataclass(frozen=True)
 class _Held:
-    """Inputs that are found already."""
+    """Inputs that are already found."""
 
     found: list[Source]
 
@@ -335,26 +342,26 @@ class _Held:
     def table(
         self, sources: Sequence[Source], options: ColumnOptions, refused: Collection[str]
     ) -> RewardTable | None:
-        """None: they have to be read."""
+        """None: nothing is prefetched."""
         del sources, options, refused
         return None
 
 
 def looks(
-    look: Callable[[], Found], inputs: Sequence[str], wait: Callable[[], None] = lambda: time.sleep(_EVERY)
+    look: Callable[[], Found], inputs: Sequence[str], wait: Callable[[], None] = lambda: time.sleep(_INTERVAL)
 ) -> Iterator[Found | None]:
-    """Look whenever the inputs have changed, without an end.
+    """Poll the inputs forever, and call `look` whenever they have changed.
 
     Args:
-        look: what is done.
+        look: called when the inputs have changed.
         inputs: files, folders or globs.
-        wait: called between two looks.
+        wait: called between polls.
 
     Yields:
-        What was found; None while there is no file.
+        The result of `look`; None while there is no file.
 
     Raises:
-        DataError: the inputs cannot be used, and have not changed for a while: no file is being written.
+        DataError: the inputs cannot be used and have not changed for a while, so no file is being written.
     """
     before: object = None
     failed, tries = "", 0

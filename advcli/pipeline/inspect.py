@@ -16,12 +16,12 @@ from advcli.records.results.inspection import NEAR_DEAD, Inspection
 
 
 def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -> Inspection:
-    """Say what is in a dump.
+    """Describe a dump.
 
     Args:
-        request: what to do; keep ratios and filters are left out, the advantage is the original one.
+        request: the request; keep ratios and filters are ignored, the advantage is the original one.
         wanted: single groups and rows to show.
-        near_dead: a live group whose spread is at most this share of the range of the rewards is near dead.
+        near_dead: a live group is near-dead if its rewards span at most this share of the overall range.
     """
     request = replace(request, settings=request.settings.unprocessed())
     plan = request.plan()
@@ -34,7 +34,7 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
 
 
 def _no_groups(request: Request, data: DataSet) -> Iterator[str]:
-    """Why no rows are compared with each other, where that is so; another command would stop at it."""
+    """The reason if no rows can be compared with each other; other commands raise an error instead."""
     grouping = data.grouping
     if not data.table.choice.prompt and not request.columns.n:
         likely = [f"--prompt-col {shlex.quote(name)}" for name in data.table.choice.likely] or [

@@ -35,8 +35,8 @@ def prompts(
 
     Args:
         request: what to read; its columns name the prompts.
-        asked: what is asked of them.
-        check: called with the inputs before they are read, to refuse what must not be written.
+        asked: the options.
+        check: called with the inputs before they are read, to refuse an output that would overwrite them.
 
     Raises:
         DataError: there is no prompt id, or no reward.
@@ -63,8 +63,8 @@ def over_run(every: DataSet, asked: Asked, unit: Unit) -> Prompts:
 
     Args:
         every: the data set, read with the names of its prompts.
-        asked: what is asked of them.
-        unit: what counts where rows share a rollout.
+        asked: the options.
+        unit: what is counted if several rows make one rollout.
 
     Raises:
         DataError: there is no prompt id, or no reward.
@@ -96,31 +96,31 @@ def over_run(every: DataSet, asked: Asked, unit: Unit) -> Prompts:
 
 
 def _named(data: DataSet) -> tuple[list[str], NDArray[np.int64]]:
-    """The prompts that have rows, in the order of their first ones, and [N] the prompt of each row, -1 without."""
+    """The prompts with rows, in order of first appearance, and [N] the prompt of each row, -1 without one."""
     key, names = data.table.key, [prompt.name for prompt in data.table.prompts]
-    there = key >= 0
-    if there.all():
+    has_prompt = key >= 0
+    if has_prompt.all():
         return names, key
-    codes = numbered(key[there])
+    codes = numbered(key[has_prompt])
     result = np.full(len(key), -1, dtype=np.int64)
-    result[there] = codes
-    return [names[code] for code in key[there][first_rows(codes)].tolist()], result
+    result[has_prompt] = codes
+    return [names[code] for code in key[has_prompt][first_rows(codes)].tolist()], result
 
 
 def threshold_of(asked: Asked, values: tuple[float, float] | None) -> float | None:
-    """The lowest reward of a right row; None where no row is right or wrong."""
+    """The lowest reward of a right row; None if rows are not right or wrong."""
     return asked.pass_at if asked.pass_at is not None else values and values[1]
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is known of a run beside the counts of its prompts.
+    """Properties of a run that are not counted per prompt.
 
     Attributes:
-        health: its groups.
+        health: counts of its groups.
         prompts: names, in the order of the counts.
         steps: the steps in order.
-        values: the two rewards that there are, or None.
+        values: the two distinct rewards, or None.
         over_rows: mean reward of all rows.
         length: the column of lengths, or None.
     """
@@ -134,7 +134,7 @@ class Run:
 
 
 def figured(counts: PromptCounts, run: Run, asked: Asked) -> Prompts:
-    """The figures, once all rows are counted; notes are those about the figures alone.
+    """The result, once all rows are counted; its notes are only about the figures.
 
     Raises:
         UsageError: there is no such figure to sort by.
@@ -164,7 +164,7 @@ def figured(counts: PromptCounts, run: Run, asked: Asked) -> Prompts:
 
 
 def _unit(column: str | None) -> str | None:
-    """What the lengths count; None without lengths."""
+    """The unit of the lengths; None without lengths."""
     return column and ("characters" if column.startswith(CHARACTERS) else "tokens")
 
 
@@ -187,13 +187,13 @@ def _table(
 
 
 def _steps(data: DataSet) -> tuple[tuple[str, ...], torch.Tensor]:
-    """The steps in the order of the run, and [N] int64 the place of each row among them."""
+    """The steps in the order of the run, and [N] int64 the index of each row's step."""
     names = data.table.step_names
     if data.table.step is None or not names:
         return ("",), data.rows.step
-    # Rows that --where leaves out may be all that a step had.
-    there = np.unique(data.table.step[data.grouping.group >= 0])
-    order = sorted(there.tolist(), key=lambda code: step_order(names[code]))
+    # --where may drop all rows of a step.
+    used = np.unique(data.table.step[data.grouping.group >= 0])
+    order = sorted(used.tolist(), key=lambda code: step_order(names[code]))
     position = np.zeros(len(names), dtype=np.int64)
     position[order] = np.arange(len(order))
     return tuple(names[code] for code in order), torch.from_numpy(position)[data.rows.step]
@@ -209,4 +209,4 @@ def _notes(result: PromptFigures, threshold: float | None) -> Iterator[str]:
     if threshold is None:
         yield "the rewards have more than two values, so no row is right or wrong; --pass-at REWARD for pass@k"
     if result.cells.count and (result.cells.steps <= 1).all():
-        yield "every prompt was drawn at one step only, so there is no trend; try --prompt-col COL if the id names a group"
+        yield "every prompt occurs at one step only, so there is no trend; try --prompt-col COL if the id names a group"

@@ -1,4 +1,4 @@
-"""`report`: everything that is on the page."""
+"""`report`: collects the data of the page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ from advcli.pipeline.describe import report_of
 from advcli.pipeline.match import match
 from advcli.pipeline.prompts import over_run
 from advcli.pipeline.request import Request
-from advcli.pipeline.verify import Second, beside
+from advcli.pipeline.verify import Second, verdicts
 from advcli.records.results.inspection import NEAR_DEAD
 from advcli.records.results.page import Page
 from advcli.records.results.prompts import Asked as AskedPrompts
@@ -45,15 +45,15 @@ def report(
     check: Callable[[Sequence[Source]], None] | None = None,
     tell: Tell = lambda text: None,
 ) -> Page:
-    """Everything on the page of `advcli report`.
+    """The data of the page of `advcli report`.
 
     Args:
-        request: what to do.
-        texts: of how many extreme groups, and of how many dead ones, the responses are shown.
-        search: look for the rule that made the logged advantage, if there is one.
-        other: another run, B, to compare with; None for none.
-        check: called with the inputs before they are read, to refuse what must not be written.
-        tell: takes a line each time rules have been ruled out.
+        request: the request.
+        texts: number of extreme groups, and of dead ones, whose responses are included.
+        search: search for the rule behind the logged advantage, if there is one.
+        other: another run, B, to compare with, or None.
+        check: called with the inputs before they are read, to refuse an output that would overwrite them.
+        tell: called with a progress message each time rules have been ruled out.
     """
     plan = request.plan()
     wanted = replace(request.columns, find_outcomes=True, named=True)
@@ -66,7 +66,7 @@ def report(
         result = run(plan, columns)
         figures = report_of(request, data, plan, {"original": result.unprocessed(), "processed": result})
         bare = plan.settings.unprocessed()
-        found = inspection(
+        inspected = inspection(
             data,
             sources,
             replace(plan, settings=bare),
@@ -74,7 +74,9 @@ def report(
             near_dead=NEAR_DEAD,
             weights=request.columns.weights,
         )
-        page = report_page.page(data, sources, plan, result, figures, found, texts=texts, version=__version__)
+        page = report_page.page(
+            data, sources, plan, result, figures, inspected, texts=texts, version=__version__
+        )
         page = replace(
             page,
             inputs=fingerprints(sources, data.table),
@@ -82,19 +84,19 @@ def report(
             prompts=_prompts(data, plan.unit),
             verify=_verify(counted_once(data, plan.unit), sources),
         )
-        # Standard input and what lay behind a URL cannot be read twice; their copies can.
+        # Standard input and downloads cannot be read twice, but their temporary copies can.
         copies = tuple(str(source.path) for source in sources)
         if other is not None:
             named = replace(request.columns, named=True, ungrouped=True)
-            mine = replace(request, inputs=copies, columns=named, prefetch=None)
-            page = replace(page, between=between(mine, other, top=_PROMPTS))
+            own = replace(request, inputs=copies, columns=named, prefetch=None)
+            page = replace(page, between=between(own, other, top=_PROMPTS))
         if search and data.table.logged is not None:
             page = _with_match(page, replace(request, inputs=copies, settings=Settings()), tell)
     return page
 
 
 def _prompts(data: DataSet, unit: Unit) -> Prompts | None:
-    """The prompts over the run; None where none was met at two steps."""
+    """The prompts over the run; None if no prompt occurs at two steps."""
     if not data.table.prompts or not data.rows.rewards.isfinite().any():
         return None
     result = over_run(data, AskedPrompts(top=_PROMPTS), unit)
@@ -102,16 +104,16 @@ def _prompts(data: DataSet, unit: Unit) -> Prompts | None:
 
 
 def _verify(data: DataSet, sources: Sequence[Source]) -> Verify | None:
-    """What the verdicts show, beside those of the first further reward of two values; None where no row is right."""
-    there = data.rows.rewards.isfinite() & (data.rows.group >= 0)
-    if not two_values(data.rows.rewards[there]):
+    """The verdicts, compared with the first further reward that has two values; None if rows are not right or wrong."""
+    rewarded = data.rows.rewards.isfinite() & (data.rows.group >= 0)
+    if not two_values(data.rows.rewards[rewarded]):
         return None
     others = ((name, torch.from_numpy(values).double()) for name, values in data.table.outcomes.items())
     second = next(
-        (Second(values, name) for name, values in others if two_values(values[there & values.isfinite()])),
+        (Second(values, name) for name, values in others if two_values(values[rewarded & values.isfinite()])),
         None,
     )
-    return beside(data, sources, AskedVerifiers(), second)
+    return verdicts(data, sources, AskedVerifiers(), second)
 
 
 def _now() -> str:
@@ -119,7 +121,7 @@ def _now() -> str:
 
 
 def _with_match(page: Page, request: Request, tell: Tell) -> Page:
-    """The page with what `match` says; a log that cannot be searched is no reason to have no page."""
+    """Add the result of `match`; if the search fails, a remark instead."""
     try:
         return replace(page, match=match(request, tell))
     except AdvcliError as error:

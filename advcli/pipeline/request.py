@@ -1,4 +1,4 @@
-"""What a command was asked to do."""
+"""The request of a command: inputs, settings and columns."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,31 +15,31 @@ from advcli.records.settings import Settings
 from advcli.records.table import ColumnOptions, RewardTable, Source
 
 
-class ReadAhead(Protocol):
-    """Inputs that are found, and read or being read, before a command asks for them."""
+class PrefetchedInputs(Protocol):
+    """Inputs that are found, and possibly read, before a command needs them."""
 
     def sources(self) -> list[Source]:
-        """The inputs; none if they have to be found."""
+        """The inputs; empty if they are not found yet."""
 
     def table(
         self, sources: Sequence[Source], options: ColumnOptions, refused: Collection[str]
     ) -> RewardTable | None:
-        """The table of these inputs; None if it has to be read."""
+        """The table of these inputs; None if it is not prefetched."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a command was asked to do.
+    """The request of a command.
 
     Attributes:
         inputs: files, globs, folders, or "-".
         settings: how advantages are computed.
-        columns: which columns the user asked for.
+        columns: the columns that the user asked for.
         skip_bad_rows: count bad rows instead of stopping at the first.
-        warnings: what came up while the request was made.
+        warnings: warnings from building the request.
         origin: setting → where it was read from, "" for the command line.
-        prefetch: the inputs that are read already or being read, or None.
-        ray_address: where Ray runs, for the commands on Ray; None to start it.
+        prefetch: the prefetched inputs, or None.
+        ray_address: address of a Ray cluster; None to start a local one.
     """
 
     inputs: tuple[str, ...]
@@ -48,11 +48,11 @@ class Request:
     skip_bad_rows: bool = False
     warnings: tuple[str, ...] = ()
     origin: Mapping[str, str] = field(default_factory=dict)
-    prefetch: ReadAhead | None = None
+    prefetch: PrefetchedInputs | None = None
     ray_address: str | None = None
 
     def plan(self) -> Plan:
-        """Check the settings; an error says where the wrong one comes from."""
+        """Check the settings; an error says where the invalid one comes from."""
         try:
             return Plan.of(self.settings)
         except UsageError as error:
@@ -63,10 +63,10 @@ class Request:
 
     @contextmanager
     def opened(self) -> Iterator[list[Source]]:
-        """The inputs: those that are being read ahead, if they are still the same, so that no file is looked at twice."""
-        ahead = self.prefetch.sources() if self.prefetch else []
-        if ahead and all(_is_same(source) for source in ahead):
-            yield ahead
+        """The inputs; the prefetched ones if they have not changed, so that no file is opened twice."""
+        prefetched = self.prefetch.sources() if self.prefetch else []
+        if prefetched and all(_is_same(source) for source in prefetched):
+            yield prefetched
             return
         with opened(self.inputs, max_line=self.columns.max_line) as sources:
             yield sources
@@ -74,8 +74,8 @@ class Request:
     def load(
         self, sources: Sequence[Source], refused: Sequence[str] = (), *, repeats: bool = True
     ) -> DataSet:
-        """Read and group the inputs; `repeats`: count exact repeats, unless another place does."""
-        table = self.ahead(sources, self.columns, refused)
+        """Read and group the inputs; `repeats`: whether to count exact duplicates."""
+        table = self.prefetched(sources, self.columns, refused)
         data = data_set.load(
             sources,
             self.columns,
@@ -89,7 +89,7 @@ class Request:
             data = data_set.with_alike(data, sources, similarity)
         return replace(data, table=data_set.with_repeats(data.table, sources)) if repeats else data
 
-    def ahead(
+    def prefetched(
         self, sources: Sequence[Source], columns: ColumnOptions, refused: Sequence[str] = ()
     ) -> RewardTable | None:
         """The prefetched table, if it has these columns of these inputs."""
@@ -97,7 +97,7 @@ class Request:
 
 
 def _is_same(source: Source) -> bool:
-    """Whether a file is as it was when it was found; what follows a part of it does not matter."""
+    """Whether a file is unchanged since it was found; data after the part to read may change."""
     try:
         return source.part is not None or stamp(source.path) == source.stamp
     except OSError:

@@ -18,7 +18,7 @@ from advcli.records.table import Source
 from advcli.stats.prompts import on_scale, two_values
 from advcli.stats.select import Floats, Ints, best, live_chance, pairs
 
-# A share of solved rows that is off by rounding is in the band.
+# Tolerance for the rounding error of solved shares at the ends of the band.
 _ROUNDING = 1e-9
 
 
@@ -30,10 +30,10 @@ def select(
     Args:
         request: what to read.
         wanted: what to select.
-        check: called with the inputs before they are read, to refuse what must not be written.
+        check: called with the inputs before they are read, to refuse an output that would overwrite them.
 
     Returns:
-        The records. Rows without a reward, a prompt or a response are never in it.
+        The selection; it never contains rows without a reward, a prompt or a response.
 
     Raises:
         DataError: there is no prompt id, no column with the text, or nothing to select.
@@ -50,13 +50,13 @@ def select(
             wanted = replace(wanted, least=values[1])
         _refuse_one_value(wanted, rewards)
         records = _KINDS[wanted.kind](data, rewards, prompt, wanted, texts)
-    there = prompt[~np.isnan(rewards)]
+    rewarded = prompt[~np.isnan(rewards)]
     used = np.unique(prompt[texts.used])
     if not records:
-        raise DataError(f"nothing to select: {_NOTHING[wanted.kind](wanted)}", hint=_cure(wanted))
+        raise DataError(f"nothing to select: {_NOTHING[wanted.kind](wanted)}", hint=_hint(wanted))
     return Selection(
         records=tuple(records),
-        prompts=len(np.unique(there)),
+        prompts=len(np.unique(rewarded)),
         used=len(used),
         empty=int(texts.empty.sum()),
         notes=(*notes_of(every, 0, 0, 0.0, None), *_notes(wanted)),
@@ -100,8 +100,8 @@ def _no_prompt(wanted: Wanted) -> str:
 _NOTHING: Mapping[str, Callable[[Wanted], str]] = {"sft": _no_row, "dpo": _no_pair, "prompts": _no_prompt}
 
 
-def _cure(wanted: Wanted) -> str | None:
-    """What would select more; None where nothing that was asked for is in the way."""
+def _hint(wanted: Wanted) -> str | None:
+    """The option that would select more; None if no option limits the selection."""
     if wanted.kind == "sft" and wanted.least is not None:
         return f"--min below {wanted.least:g}"
     if wanted.kind == "dpo" and wanted.margin:
@@ -110,7 +110,7 @@ def _cure(wanted: Wanted) -> str | None:
 
 
 def _columns(data: DataSet, request: Request) -> tuple[Floats, Ints]:
-    """[N] the rewards, NaN where nothing may be selected, and [N] the prompt of each row."""
+    """[N] the rewards, NaN for rows that must not be selected, and [N] the prompt of each row."""
     table = data.table
     if not table.choice.prompt and request.columns.n is None:
         raise DataError("no prompt id, so rows cannot be compared", hint="--prompt-col COL")
@@ -122,7 +122,7 @@ def _columns(data: DataSet, request: Request) -> tuple[Floats, Ints]:
 
 
 class _Texts:
-    """The examples of rows, read back from the files when they are asked for."""
+    """The examples of rows, read back from the files on demand."""
 
     def __init__(self, data: DataSet, sources: Sequence[Source], wanted: Wanted) -> None:
         self._data, self._sources, self._wanted = data, sources, wanted
@@ -132,7 +132,7 @@ class _Texts:
         self._style = wanted.style
 
     def settle(self, pick: Callable[[], tuple[Ints, ...]]) -> tuple[Ints, ...]:
-        """What is picked once every row in it has a text; rows without one are marked in `empty`."""
+        """Repeat the pick until every picked row has a text; rows without one are marked in `empty`."""
         while True:
             picked = pick()
             new = {*np.concatenate(picked).tolist()} - self._known.keys()
@@ -141,9 +141,10 @@ class _Texts:
             self.empty[without] = True
             if not without:
                 self.used = np.concatenate(picked).tolist()
-                # A column has one type: one chat among texts makes all of them chats.
-                some = (self._known[row] for row in self.used)
-                self._style = self._style or ("chat" if any(one and one.is_chat for one in some) else "text")
+                # A column has one type, so a single chat among texts makes all of them chats.
+                examples = (self._known[row] for row in self.used)
+                has_chat = any(item and item.is_chat for item in examples)
+                self._style = self._style or ("chat" if has_chat else "text")
                 return picked
 
     def _read(self, rows: set[int]) -> None:
@@ -154,14 +155,14 @@ class _Texts:
             )
 
     def of(self, row: int) -> Example:
-        """The example of a row that was settled."""
-        one = self._known[row]
-        if one is None:
+        """The example of a picked row."""
+        known = self._known[row]
+        if known is None:
             raise KeyError(row)
-        return written(one, self._style or "text")
+        return written(known, self._style or "text")
 
     def origin(self, row: int, prefix: str = "") -> dict[str, Any]:
-        """Where a row comes from, and its reward."""
+        """The file, line and reward of a row."""
         name, _, line = self._data.table.place(row).rpartition(":")
         result = {"source": name, "line": int(line), "reward": float(self._data.table.rewards[row])}
         return {f"{prefix}{key}": value for key, value in result.items()}
@@ -173,10 +174,10 @@ def _sft(
     (rows,) = texts.settle(lambda: (best(np.where(texts.empty, np.nan, rewards), prompt, wanted.least),))
     records: list[Mapping[str, Any]] = []
     for row in rows.tolist():
-        one = texts.of(row)
-        content = {"prompt": one.prompt, "completion": one.response}
+        picked = texts.of(row)
+        content = {"prompt": picked.prompt, "completion": picked.response}
         if wanted.style == "messages":
-            content = {"messages": [*chat(one.prompt, "user"), *chat(one.response, "assistant")]}
+            content = {"messages": [*chat(picked.prompt, "user"), *chat(picked.response, "assistant")]}
         records.append({**content, **texts.origin(row)})
     return records
 
@@ -203,26 +204,26 @@ def _dpo(
 
 
 def _messages(chosen: Example, rejected: Example) -> dict[str, Any]:
-    """A pair as ms-swift has it."""
-    asked = chat(chosen.prompt, "user")
-    messages = [*asked, *chat(chosen.response, "assistant")]
-    return {"messages": messages, "rejected_messages": [*asked, *chat(rejected.response, "assistant")]}
+    """A pair in ms-swift's format."""
+    prompt = chat(chosen.prompt, "user")
+    messages = [*prompt, *chat(chosen.response, "assistant")]
+    return {"messages": messages, "rejected_messages": [*prompt, *chat(rejected.response, "assistant")]}
 
 
 def _prompts(
     data: DataSet, rewards: Floats, prompt: Ints, wanted: Wanted, texts: _Texts
 ) -> list[Mapping[str, Any]]:
-    there = ~np.isnan(rewards)
+    rewarded = ~np.isnan(rewards)
     count = int(prompt.max(initial=-1)) + 1
-    size = int(np.bincount(np.bincount(data.grouping.group[there])).argmax()) if there.any() else 0
-    chance = live_chance(rewards[there], prompt[there], count, max(size, 2))
-    solved = _solved(rewards[there], prompt[there], count, wanted.least)
+    size = int(np.bincount(np.bincount(data.grouping.group[rewarded])).argmax()) if rewarded.any() else 0
+    chance = live_chance(rewards[rewarded], prompt[rewarded], count, max(size, 2))
+    solved = _solved(rewards[rewarded], prompt[rewarded], count, wanted.least)
     within = (solved >= wanted.band[0] - _ROUNDING) & (solved <= wanted.band[1] + _ROUNDING)
     kept = np.append(within, False)
 
     def pick() -> tuple[Ints, ...]:
-        # Any row of a prompt has its text: the first that is not empty.
-        rows = best(np.where(texts.empty | ~kept[prompt] | ~there, np.nan, 0.0), prompt)
+        # Every row of a prompt has its text, so take the first that is not empty.
+        rows = best(np.where(texts.empty | ~kept[prompt] | ~rewarded, np.nan, 0.0), prompt)
         if wanted.top is not None:
             rows = rows[np.argsort(-chance[prompt[rows]], kind="stable")][: wanted.top]
         return (rows,)
@@ -232,15 +233,15 @@ def _prompts(
     for row in rows.tolist():
         origin = texts.origin(row)
         del origin["reward"]
-        asked, code = texts.of(row).prompt, prompt[row]
-        content = {"messages": asked} if wanted.style == "messages" else {"prompt": asked}
+        text, code = texts.of(row).prompt, prompt[row]
+        content = {"messages": text} if wanted.style == "messages" else {"prompt": text}
         figures = {"solved": float(solved[code]), "live_chance": float(chance[code])}
         records.append({**content, **figures, **origin})
     return records
 
 
 def _solved(rewards: Floats, prompt: Ints, count: int, least: float | None) -> Floats:
-    """[P] the share of right rows, or where the mean lies between the lowest and the highest reward of all."""
+    """[P] the share of right rows, or without a threshold the mean reward scaled to [0, 1] over all rewards."""
     values = (rewards >= (least or 0.0)).astype(np.float64)
     if least is None:
         values = on_scale(rewards, rewards.min(initial=np.inf), rewards.max(initial=-np.inf))

@@ -1,4 +1,4 @@
-"""Two inputs, A and B, side by side: which of them an error, a note or a warning is about."""
+"""Labels errors, notes and warnings of two inputs with A or B."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,34 +12,34 @@ from advcli.records.table import Source
 
 
 def named(request: Request) -> str:
-    """The input as it was typed, without secrets."""
+    """The input as typed, without secrets."""
     return " ".join(redacted(text, whole=True) if is_remote(text) else text for text in request.inputs)
 
 
 @contextmanager
 def lettered(letter: str, name: str) -> Iterator[None]:
-    """Let an error say which of the two it is about.
+    """Prefix errors with the letter and name of an input.
 
     Raises:
-        DataError: what was raised inside, with the letter.
-        UsageError: the same, with a hint at what sets an option of B alone.
+        DataError: the error raised inside, with the letter.
+        UsageError: likewise, for B with a hint at `--b`.
     """
     try:
         yield
     except (DataError, UsageError) as error:
         where = letter if name in error.message else f"{letter} ({name})"
-        cure = "--b OPTION=VALUE for what B alone has" if letter == "B" else None
-        hint = " or ".join(filter(None, [error.hint, cure])) if isinstance(error, UsageError) else error.hint
+        for_b = "--b OPTION=VALUE for B only" if letter == "B" else None
+        hint = " or ".join(filter(None, [error.hint, for_b])) if isinstance(error, UsageError) else error.hint
         raise type(error)(f"{where}: {error.message}", hint=hint, about=error.about) from error
 
 
 def loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], None] | None) -> DataSet:
-    """Read one of the two; an error says which, unless it is about what is to be written.
+    """Read one of the two inputs; errors name it, except those about the output.
 
     Args:
         letter: "A" or "B".
         request: what to read.
-        check: called with the inputs before they are read, to refuse what must not be written.
+        check: called with the inputs before they are read, to refuse outputs that would overwrite them.
     """
     name = named(request)
     with ExitStack() as open_files:
@@ -51,8 +51,8 @@ def loaded(letter: str, request: Request, check: Callable[[Sequence[Source]], No
             return request.load(sources)
 
 
-def said(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
-    """What is said of each, and once what is said of both."""
+def labelled(a: Sequence[str], b: Sequence[str]) -> Iterator[str]:
+    """Merge the messages of both inputs, labelled; common ones appear once."""
     yield from (f"A and B: {text}" for text in a if text in b)
     yield from (f"A: {text}" for text in a if text not in b)
     yield from (f"B: {text}" for text in b if text not in a)

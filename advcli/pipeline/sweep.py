@@ -1,4 +1,4 @@
-"""`sweep`: a grid of settings on data that are read once."""
+"""`sweep`: a grid of settings on a data set that is read once."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from advcli.stats import comparison, concentration
 
 @dataclass(frozen=True)
 class Grid:
-    """The axes of a sweep; () is what the request says.
+    """The axes of a sweep; () for the setting of the request.
 
     Attributes:
         estimators: `NAME[:KEY=VALUE,...]`.
@@ -29,8 +29,8 @@ class Grid:
         scales: "group", "batch", "none".
         keep_pos: shares of the positive rows.
         keep_neg: shares of the negative rows.
-        again: whether the advantage is computed again on the kept rows.
-        shapes: the steps of shaping of each point.
+        again: whether the advantage is recomputed on the kept rows.
+        shapes: the shaping steps of each point.
     """
 
     estimators: tuple[str, ...] = ()
@@ -49,17 +49,17 @@ def sweep(
     check: Callable[[Sequence[Source]], None] | None = None,
     advance: Callable[[int, int], None] | None = None,
 ) -> Sweep:
-    """Compute every point of a grid on data that are read once.
+    """Compute every point of a grid on a data set that is read once.
 
     Args:
-        request: what to do; its settings hold what is the same at every point.
+        request: the request; its settings are those that are the same at every point.
         grid: the values of each axis.
-        check: called with the inputs before they are read, to refuse what must not be written.
-        advance: called with the number of points that are done, and of all.
+        check: called with the inputs before they are read, to refuse an output that would overwrite them.
+        advance: called with the number of points done, and the total.
 
     Returns:
-        A point for each combination. An estimator without a choice of scale has one scale; the distance is
-        that from the original: the advantages of the first point before any keep ratio and filter.
+        A point for each combination. An estimator without a choice of scale has one scale. Points are compared
+        with the original: the advantages of the first point before any keep ratio and filter.
     """
     plans = list(points(request.settings, grid))
     with request.opened() as sources:
@@ -68,16 +68,16 @@ def sweep(
         data = request.load(sources)
     columns = data.columns()
     plans = [plan.at(columns) for plan in plans]
-    together = all(plan.unit.counts == "rollouts" for plan in plans)
-    unit = data.per_rollout(plans[0].unit.reward) if together else data
-    found: list[Point] = []
+    by_rollout = all(plan.unit.counts == "rollouts" for plan in plans)
+    unit = data.per_rollout(plans[0].unit.reward) if by_rollout else data
+    results: list[Point] = []
     plain = run(original_of(plans).at(columns), columns)
     original = plain.original
-    per_rollout = plain.per_rollout.original if together and plain.per_rollout is not None else original
+    per_rollout = plain.per_rollout.original if by_rollout and plain.per_rollout is not None else original
     for done, plan in enumerate(plans):
         result = run(plan, columns)
-        result = result.per_rollout if together and result.per_rollout is not None else result
-        found.append(
+        result = result.per_rollout if by_rollout and result.per_rollout is not None else result
+        results.append(
             Point(
                 settings=coordinates(plan),
                 column=comparison.compare("", unit.rows, per_rollout, result),
@@ -89,7 +89,7 @@ def sweep(
             advance(done + 1, len(plans))
     return Sweep(
         health=health_of(data, unit),
-        points=tuple(found),
+        points=tuple(results),
         notes=(*remarks.notes(data, original), *device(request, data, plans[0])),
         warnings=(
             *request.warnings,
@@ -106,13 +106,13 @@ def original_of(plans: Sequence[Plan]) -> Plan:
 
 
 def points(base: Settings, grid: Grid) -> Iterator[Plan]:
-    """The checked settings of each point, the first axis slowest."""
-    named = product(grid.likes or (None,), grid.estimators or (None,), grid.shapes or (base.shaping,))
+    """The checked settings of each point; the first axis varies slowest."""
+    combinations = product(grid.likes or (None,), grid.estimators or (None,), grid.shapes or (base.shaping,))
     starts = []
-    for like, name, shaping in named:
+    for like, name, shaping in combinations:
         result, knobs = parse_spec(name or "")
         if like and "like" in result:
-            raise UsageError(f"{name} names a framework, and so does --like {like}", hint="one of the two")
+            raise UsageError(f"{name} and --like {like} both name a framework", hint="one of the two")
         starts.append(
             replace(
                 base,
@@ -121,7 +121,7 @@ def points(base: Settings, grid: Grid) -> Iterator[Plan]:
         )
     able = [Plan.of(replace(start, scale=None)).recomputes for start in starts]
     for start, recomputes in zip(starts, able, strict=True):
-        # Where no estimator can be computed again, asking for it is an error; where some can, the others stay.
+        # If no estimator can be recomputed, asking for it is an error; if some can, the others are left as they are.
         again = grid.again if recomputes or not any(able) else (False,)
         for scale in _scales(start, grid.scales):
             for new, pos, neg in product(again, grid.keep_pos, grid.keep_neg):
@@ -129,7 +129,7 @@ def points(base: Settings, grid: Grid) -> Iterator[Plan]:
 
 
 def _scales(settings: Settings, wanted: Sequence[str]) -> Sequence[str | None]:
-    """The scales of an estimator among those that are wanted; its own where it has no choice."""
+    """The requested scales that an estimator supports; None (its own) if it has no choice."""
     plan = Plan.of(replace(settings, scale=None, compute_new_adv=False))
     if not wanted or plan.entry.default_scale is None:
         return [settings.scale if not wanted else None]
@@ -148,7 +148,7 @@ def _named(plan: Plan) -> str:
 
 
 def coordinates(plan: Plan) -> dict[str, Any]:
-    """Where a point lies in the grid."""
+    """The settings of a point along the axes of the grid."""
     return {
         "estimator": _named(plan),
         "like": plan.rule and f"{plan.rule.framework} {plan.rule.versions}".strip(),

@@ -1,4 +1,4 @@
-"""`verify`: how far a verifier can be trusted, alone and compared with another one on the same rows."""
+"""`verify`: checks a verifier, alone or against another one on the same rows."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -17,7 +17,7 @@ from advcli.inspection import details
 from advcli.inspection.answers import final_answer, most_given
 from advcli.io.lookup import read_back
 from advcli.pipeline.request import Request
-from advcli.pipeline.sides import lettered, loaded, named, said
+from advcli.pipeline.sides import labelled, lettered, loaded, named
 from advcli.records.results.verify import Asked, Confusion, Disagreement, Rate, SameAnswer, Verify
 from advcli.records.table import Source
 from advcli.stats.inference.agreement import confusion, icc, noise, rate, tables
@@ -37,11 +37,11 @@ class Second:
     """The rewards of B.
 
     Attributes:
-        rewards: [N] float64 of the rows of A, NaN where B has none.
-        column: where they come from.
-        inputs: A and B as they were named; empty where both are one input.
-        by: what tells that two rows are the same; None where they are one row.
-        only: rows that only A has, and rows that only B has; None likewise.
+        rewards: [N] float64 for the rows of A, NaN where B has none.
+        column: their column.
+        inputs: A and B as typed; empty if both are one input.
+        by: how rows were paired; None if both are one input.
+        only: numbers of rows only in A, and only in B; None likewise.
         notes: what was chosen in B.
         warnings: what looks wrong in B.
     """
@@ -66,13 +66,13 @@ def verify(
 
     Args:
         request: what to read; the second reward is among its outcomes, unless it is in another input.
-        asked: what is asked.
-        other: B, where it is another input with the same rows.
-        check: called with the inputs before they are read, to refuse what must not be written.
+        asked: the options.
+        other: B, if it is another input with the same rows.
+        check: called with the inputs before they are read, to refuse an output that would overwrite them.
 
     Raises:
-        DataError: no row has a reward, or nothing tells which rows of A and B are the same.
-        UsageError: a reward has more than two values, and no bound says what is right.
+        DataError: no row has a reward, or rows of A and B cannot be paired.
+        UsageError: a reward has more than two values, and no threshold was given.
     """
     letter = lettered("A", named(request)) if other is not None else nullcontext()
     with request.opened() as sources:
@@ -82,41 +82,41 @@ def verify(
             every, unit = request.load(sources), request.plan().unit
         data = counted_once(every, unit)
         second = _second(data, asked, request, other, check)
-        return beside(data, sources, asked, second, (*request.warnings, *unit_alone(every, unit)))
+        return verdicts(data, sources, asked, second, (*request.warnings, *unit_alone(every, unit)))
 
 
-def beside(
+def verdicts(
     data: DataSet,
     sources: Sequence[Source],
     asked: Asked,
     second: Second | None,
     warnings: Sequence[str] = (),
 ) -> Verify:
-    """What the verdicts of a data set show, alone or beside those of a second verifier.
+    """Analyze the verdicts of a data set, alone or against those of a second verifier.
 
     Args:
         data: A.
         sources: its files, from which answers are read back.
-        asked: what is asked.
+        asked: the options.
         second: B, or None.
-        warnings: what looks wrong beyond the data.
+        warnings: further warnings.
 
     Raises:
         DataError: no row has a reward.
-        UsageError: a reward has more than two values, and no bound says what is right.
+        UsageError: a reward has more than two values, and no threshold was given.
     """
     a = data.rows.rewards.double()
-    here = (data.rows.group >= 0) & a.isfinite()
+    rewarded = (data.rows.group >= 0) & a.isfinite()
     if second is not None:
-        here = here & second.rewards.isfinite()
-    if not here.any():
+        rewarded = rewarded & second.rewards.isfinite()
+    if not rewarded.any():
         raise DataError(
             "no row has a reward" if second is None else "no row has both rewards", hint="--reward COL"
         )
-    threshold = _threshold(a[here], asked.pass_at, "--pass-at")
-    right = (a[here] >= threshold).numpy()
-    group = Segments.of(data.rows.group[here], data.rows.count)
-    all_wrong, same, answers = _same_answers(data, sources, here, right, asked)
+    threshold = _threshold(a[rewarded], asked.pass_at, "--pass-at")
+    right = (a[rewarded] >= threshold).numpy()
+    group = Segments.of(data.rows.group[rewarded], data.rows.count)
+    all_wrong, same, answers = _same_answers(data, sources, rewarded, right, asked)
     notes = tuple(notes_of(data, 0, 0, 0.0, None))
     warnings = (*warnings, *data.table.warnings, *data.grouping.warnings)
     result = Verify(
@@ -145,8 +145,10 @@ def beside(
     )
     if second is None:
         return result
-    of_b = _threshold(second.rewards[here], asked.vs_pass_at, "--vs-pass-at")
-    result = _beside(result, data, here, (a[here], second.rewards[here]), (threshold, of_b), asked.top)
+    of_b = _threshold(second.rewards[rewarded], asked.vs_pass_at, "--vs-pass-at")
+    result = _compared(
+        result, data, rewarded, (a[rewarded], second.rewards[rewarded]), (threshold, of_b), asked.top
+    )
     only = second.only or (None, None)
     result = replace(
         result, b=second.column, inputs=second.inputs, paired_by=second.by, only_a=only[0], only_b=only[1]
@@ -155,13 +157,13 @@ def beside(
         return result
     return replace(
         result,
-        notes=(*said(notes, second.notes), *_notes(all_wrong, same, answers)),
-        warnings=(*said(warnings, second.warnings),),
+        notes=(*labelled(notes, second.notes), *_notes(all_wrong, same, answers)),
+        warnings=(*labelled(warnings, second.warnings),),
     )
 
 
 def reward_name(data: DataSet) -> str:
-    """The column, or the columns, that the reward is made of."""
+    """The column or columns of the reward."""
     return " + ".join(name for name, _ in data.table.choice.rewards)
 
 
@@ -182,24 +184,24 @@ def _second(
             )
         return Second(torch.from_numpy(data.table.outcomes[asked.vs]).double(), asked.vs)
     names = (named(request), named(other))
-    theirs = counted_once(loaded("B", other, check), other.plan().unit)
-    rows = joined(data, theirs, Pairing.of(data, theirs))
+    data_b = counted_once(loaded("B", other, check), other.plan().unit)
+    rows = joined(data, data_b, Pairing.of(data, data_b))
     if rows is None or not len(rows.a):
         raise DataError(
-            f"nothing tells which rows of A ({names[0]}) and B ({names[1]}) are the same",
+            f"the rows of A ({names[0]}) and B ({names[1]}) cannot be paired",
             hint="--join COL with an id or the response, or --together if both are one data set",
         )
     rewards = torch.full((len(data.rows.rewards),), torch.nan, dtype=torch.float64)
-    rewards[rows.a] = theirs.rows.rewards.double()[rows.b]
-    only = tuple(int((one.rows.group >= 0).sum()) - len(rows.a) for one in (data, theirs))
+    rewards[rows.a] = data_b.rows.rewards.double()[rows.b]
+    only = tuple(int((side.rows.group >= 0).sum()) - len(rows.a) for side in (data, data_b))
     return Second(
         rewards,
-        reward_name(theirs),
+        reward_name(data_b),
         names,
         rows.by,
         (only[0], only[1]),
-        tuple(notes_of(theirs, 0, 0, 0.0, None)),
-        (*other.warnings, *theirs.table.warnings, *theirs.grouping.warnings),
+        tuple(notes_of(data_b, 0, 0, 0.0, None)),
+        (*other.warnings, *data_b.table.warnings, *data_b.grouping.warnings),
     )
 
 
@@ -226,32 +228,33 @@ def _noise(right: Bools, group: Segments) -> Rate:
     return noise(live, sizes[several])
 
 
-def _beside(
+def _compared(
     result: Verify,
     data: DataSet,
-    here: torch.Tensor,
+    rewarded: torch.Tensor,
     rewards: tuple[torch.Tensor, torch.Tensor],
     thresholds: tuple[float, float],
     top: int,
 ) -> Verify:
-    """The figures of both."""
+    """Add the figures that need both verifiers."""
     right = ((rewards[0] >= thresholds[0]).numpy(), (rewards[1] >= thresholds[1]).numpy())
-    group = Segments.of(data.rows.group[here], data.rows.count)
+    group = Segments.of(data.rows.group[rewarded], data.rows.count)
     both, only_a, only_b, neither = tables(*right, np.zeros(len(right[0]), dtype=np.int64), 1)[0].tolist()
-    live = [((group.size() > 1) & (group.max(one) > group.min(one))).numpy() for one in rewards]
-    met = group.size().numpy() > 0
-    of_live = tables(live[0][met], live[1][met], np.zeros(int(met.sum()), dtype=np.int64), 1)[0].tolist()
-    sides = [signs(Spread.of(one, group).centred(), group) for one in rewards]
+    live = [((group.size() > 1) & (group.max(values) > group.min(values))).numpy() for values in rewards]
+    used = group.size().numpy() > 0
+    no_split = np.zeros(int(used.sum()), dtype=np.int64)
+    of_live = tables(live[0][used], live[1][used], no_split, 1)[0].tolist()
+    sides = [signs(Spread.of(values, group).centred(), group) for values in rewards]
     cluster = data.table.key if data.table.prompts else data.grouping.group
     return replace(
         result,
-        icc=icc(rewards[0].numpy(), rewards[1].numpy(), cluster[here.numpy()]),
-        table=_disagreements(data, here, rewards, right, sides[0] * sides[1] < 0),
+        icc=icc(rewards[0].numpy(), rewards[1].numpy(), cluster[rewarded.numpy()]),
+        table=_disagreements(data, rewarded, rewards, right, sides[0] * sides[1] < 0),
         thresholds=thresholds,
         every=confusion("all", (both, only_a, only_b, neither)),
         false_negative=rate(only_b, both + only_b),
         false_positive=rate(only_a, only_a + neither),
-        by=dict(_parts(data, here.numpy(), right, top)),
+        by=dict(_parts(data, rewarded.numpy(), right, top)),
         sign_changes=int((sides[0] * sides[1] < 0).sum()),
         live=dict(zip(_LIVE, of_live, strict=True)),
     )
@@ -259,14 +262,14 @@ def _beside(
 
 def _disagreements(
     data: DataSet,
-    here: torch.Tensor,
+    rewarded: torch.Tensor,
     rewards: tuple[torch.Tensor, torch.Tensor],
     right: tuple[Bools, Bools],
     flips: torch.Tensor,
 ) -> dict[str, list[Any]]:
-    """The rows on which A and B disagree, a column for each thing that is said of them."""
-    table, rows = data.table, torch.nonzero(here).squeeze(1).numpy()
-    apart = np.flatnonzero(right[0] != right[1])
+    """Column → values of the rows on which A and B disagree."""
+    table, rows = data.table, torch.nonzero(rewarded).squeeze(1).numpy()
+    disagreeing = np.flatnonzero(right[0] != right[1])
     result = [
         Disagreement(
             place=table.place(row),
@@ -278,33 +281,33 @@ def _disagreements(
             right="A" if right[0][at] else "B",
             changes_sign=bool(flips[at]),
         )
-        for at, row in zip(apart.tolist(), rows[apart].tolist(), strict=True)
+        for at, row in zip(disagreeing.tolist(), rows[disagreeing].tolist(), strict=True)
     ]
     return _columns(result, Disagreement)
 
 
 def _columns(records: Sequence[Any], record: type) -> dict[str, list[Any]]:
-    """Records as columns, all of which are there without any record too."""
-    return {field.name: [getattr(one, field.name) for one in records] for field in fields(record)}
+    """Records as columns; all columns exist even without records."""
+    return {field.name: [getattr(item, field.name) for item in records] for field in fields(record)}
 
 
 def _parts(
-    data: DataSet, here: Bools, right: tuple[Bools, Bools], top: int
+    data: DataSet, rewarded: Bools, right: tuple[Bools, Bools], top: int
 ) -> Iterator[tuple[str, tuple[Confusion, ...]]]:
-    """Split by step (in order), by source and by prompt (most disagreements first)."""
+    """Confusions by step (in order), by source and by prompt (most disagreements first)."""
     table = data.table
     if table.step is not None and len(table.step_names) > 1:
-        result = _each(right, table.step[here], table.step_names)
+        result = _each(right, table.step[rewarded], table.step_names)
         yield "step", tuple(sorted(result, key=lambda one: step_order(one.name)))
     if table.by is not None:
-        yield str(table.choice.by), tuple(_each(right, table.by[here], table.by_names))
+        yield str(table.choice.by), tuple(_each(right, table.by[rewarded], table.by_names))
     if table.prompts:
-        counts = tables(*right, table.key[here], len(table.prompts))
-        apart = counts[:, 1] + counts[:, 2]
-        order = np.argsort(-apart, kind="stable")[:top]
+        counts = tables(*right, table.key[rewarded], len(table.prompts))
+        disagreements = counts[:, 1] + counts[:, 2]
+        order = np.argsort(-disagreements, kind="stable")[:top]
         yield (
             "prompt",
-            tuple(_named(table.prompts[at].name, counts[at]) for at in order.tolist() if apart[at]),
+            tuple(_named(table.prompts[at].name, counts[at]) for at in order.tolist() if disagreements[at]),
         )
 
 
@@ -319,10 +322,10 @@ def _named(name: str, row: Ints) -> Confusion:
 
 
 def _same_answers(
-    data: DataSet, sources: Sequence[Source], here: torch.Tensor, right: Bools, asked: Asked
+    data: DataSet, sources: Sequence[Source], rewarded: torch.Tensor, right: Bools, asked: Asked
 ) -> tuple[int, list[SameAnswer], int]:
-    """How many groups are all wrong, those of them in which most rows give one answer, and rows with an answer."""
-    rows = torch.nonzero(here).squeeze(1).numpy()
+    """The number of groups that are all wrong, those in which most rows give the same answer, and the number of answers."""
+    rows = torch.nonzero(rewarded).squeeze(1).numpy()
     group = data.grouping.group[rows]
     sizes = np.bincount(group, minlength=data.grouping.count)
     wrong = (sizes > 1) & (np.bincount(group, weights=right, minlength=data.grouping.count) == 0)
@@ -334,12 +337,12 @@ def _same_answers(
     for row in of_wrong.tolist():
         members.setdefault(int(data.grouping.group[row]), []).append(row)
     result, answers = [], 0
-    for of_group in members.values():
-        said, share, count = most_given(_answer(texts[row], data, asked.answer) for row in of_group)
+    for group_rows in members.values():
+        common, share, count = most_given(_answer(texts[row], data, asked.answer) for row in group_rows)
         answers += count
-        if count > 1 and share > _MOST and 2 * count > len(of_group):
-            result.append(_same(data, of_group, said, share))
-    result.sort(key=lambda one: (-one.share, -one.rows))
+        if count > 1 and share > _MOST and 2 * count > len(group_rows):
+            result.append(_same(data, group_rows, common, share))
+    result.sort(key=lambda same: (-same.share, -same.rows))
     return int(wrong.sum()), result, answers
 
 

@@ -1,4 +1,4 @@
-"""Bars in a column of text, and many steps as a few stretches."""
+"""Text bars and sparklines, and binning of many steps."""
 
 import math
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ _LEVELS = "▁▂▃▄▅▆▇█"
 
 
 def bar(value: float, values: Sequence[float]) -> str:
-    """A horizontal bar as long as the value among the values of its column.
+    """A horizontal text bar, scaled to the values of its column.
 
-    It starts at 0, or at the smallest value if that is negative, and is full at the largest.
+    It is empty at 0, or at the smallest value if that is negative, and full at the largest.
 
     Example:
         >>> bar(0.5, [0.25, 0.5, 1.0]), bar(float("nan"), [1.0])
         ('██', '')
     """
-    known = [one for one in values if math.isfinite(one)]
-    if not known or math.isnan(value):
+    finite = [item for item in values if math.isfinite(item)]
+    if not finite or math.isnan(value):
         return ""
-    low, high = min(0.0, *known), max(0.0, *known)
+    low, high = min(0.0, *finite), max(0.0, *finite)
     part = 1.0 if value > high else (value - low) / (high - low) if high > low else 0.0
     eighths = round(part * _WIDTH * 8)
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).strip()
@@ -32,13 +32,13 @@ def bar(value: float, values: Sequence[float]) -> str:
 def spark(
     curve: Sequence[tuple[int, float]], count: int, ends: tuple[float, float], *, width: int = 10
 ) -> str:
-    """A curve over the steps of a run as one line of text, blank where it has no value.
+    """A sparkline over the steps of a run, blank where it has no value.
 
     Args:
-        curve: (place of the step in the run, value) in ascending order.
-        count: steps of the run; more than `width` are averaged in stretches.
+        curve: (index of the step in the run, value) in ascending order.
+        count: number of steps in the run; more than `width` are averaged in bins.
         ends: the values of the lowest and of the highest bar.
-        width: characters at most.
+        width: maximum number of characters.
 
     Example:
         >>> spark([(0, 0.0), (1, 0.5), (3, 1.0)], 4, (0.0, 1.0))
@@ -48,7 +48,7 @@ def spark(
     for position, value in curve:
         cells.setdefault(position * width // count if count > width else position, []).append(value)
     low, high = ends
-    # Halves, as the difference of two numbers near the largest float is none.
+    # Halved, because the difference of two numbers near the largest float overflows.
     half = high / 2 - low / 2 if high > low else 0.5
     text = [" "] * min(width, count)
     for position, values in cells.items():
@@ -59,9 +59,9 @@ def spark(
 
 
 def binned(steps: Sequence[StepFigures], most: int) -> Sequence[StepFigures]:
-    """The steps themselves, or stretches of consecutive ones if there are more than `most`.
+    """The steps themselves, or bins of consecutive ones if there are more than `most`.
 
-    Means are weighted by rows, live shares by groups; the largest |A| is the largest of the stretch.
+    Means are weighted by rows, live shares by groups; the largest |A| is the largest in the bin.
     """
     if len(steps) <= most:
         return steps
@@ -70,26 +70,26 @@ def binned(steps: Sequence[StepFigures], most: int) -> Sequence[StepFigures]:
 
 
 def _merged(steps: Sequence[StepFigures]) -> StepFigures:
-    rows, groups = [one.rows for one in steps], [one.groups for one in steps]
+    rows, groups = [step.rows for step in steps], [step.groups for step in steps]
     first, last = steps[0].step, steps[-1].step
     return StepFigures(
         step=first if first == last else f"{first} to {last}",
         rows=sum(rows),
         groups=sum(groups),
-        reward_mean=_mean([one.reward_mean for one in steps], rows),
-        live=_mean([one.live for one in steps], groups),
-        mean_abs_adv=_mean([one.mean_abs_adv for one in steps], rows),
-        max_abs_adv=_most([one.max_abs_adv for one in steps]),
-        max_abs_centred=_most([one.max_abs_centred for one in steps]),
-        max_abs_reward=_most([one.max_abs_reward for one in steps]),
-        length_mean=_mean([one.length_mean for one in steps], rows),
-        robust_z=_most([one.robust_z for one in steps]),
-        stands_out=tuple(dict.fromkeys(name for one in steps for name in one.stands_out)),
+        reward_mean=_mean([step.reward_mean for step in steps], rows),
+        live=_mean([step.live for step in steps], groups),
+        mean_abs_adv=_mean([step.mean_abs_adv for step in steps], rows),
+        max_abs_adv=_max([step.max_abs_adv for step in steps]),
+        max_abs_centred=_max([step.max_abs_centred for step in steps]),
+        max_abs_reward=_max([step.max_abs_reward for step in steps]),
+        length_mean=_mean([step.length_mean for step in steps], rows),
+        robust_z=_max([step.robust_z for step in steps]),
+        stands_out=tuple(dict.fromkeys(name for step in steps for name in step.stands_out)),
     )
 
 
-def _most(values: Sequence[float]) -> float:
-    """The largest; NaN without any."""
+def _max(values: Sequence[float]) -> float:
+    """The maximum, ignoring NaN; NaN without any value."""
     return max((value for value in values if not math.isnan(value)), default=math.nan)
 
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# How much of the name of a run is shown.
+# Characters of a run's name.
 _RUN = 12
 _SIGNIFICANT = 0.05
 _PROMPT = 30
-"""How much of a prompt is shown."""
+"""Characters of a prompt."""
 
 _Text = Callable[[float | None], str]
 _Row = tuple[str, Callable[[Side], float | None], _Text]
@@ -65,7 +65,7 @@ _ADVANTAGES: Sequence[tuple[str, Callable[[Column], float | None], _Text]] = (
 
 
 def show(between: Between, console: "Console") -> None:
-    """Print what B − A is, the figures of both, the steps, the prompts that changed most, and the joined rows."""
+    """Print B − A, the figures of both, the steps, the prompts that changed most, and the joined rows."""
     first, *more = paired_lines(between.paired)
     print_line(first, console, "bold")
     for line in (*more, *coverage_lines(between.coverage)):
@@ -91,34 +91,34 @@ def show(between: Between, console: "Console") -> None:
 
 
 def paired_lines(paired: Paired | None) -> list[str]:
-    """The answer, in a line, and how sure it is."""
+    """The difference in one line, followed by its interval, test and power."""
     if paired is None:
         return ["no prompt has a reward in both: only the figures of each are shown"]
-    everyone = "both" if paired.runs_a == paired.runs_b == 1 else "every run"
-    over = f"over {counted(paired.prompts, 'prompt')} in {everyone}"
+    scope = "both" if paired.runs_a == paired.runs_b == 1 else "every run"
+    over = f"over {counted(paired.prompts, 'prompt')} in {scope}"
     lines = [f"B − A: {signed(paired.difference)} in mean reward per prompt, {over}"]
-    lines += [paired.unclear] if paired.unclear else list(_sure(paired))
+    lines += [paired.unclear] if paired.unclear else list(_certainty(paired))
     if paired.mcnemar:
-        one = paired.mcnemar
+        test = paired.mcnemar
         lines.append(
-            f"two rewards (McNemar): {one.gained:,} higher in B only, {one.lost:,} in A only, {_p(one.p)}"
+            f"two rewards (McNemar): {test.gained:,} higher in B only, {test.lost:,} in A only, {_p(test.p)}"
         )
     if paired.prompts < 2:
         return lines
-    ways = (
+    directions = (
         f"{paired.up:,} up, {paired.down:,} down, {paired.same:,} the same; "
         f"rank agreement of the prompts {number(paired.rank_agreement)}"
     )
-    return [*lines, ways]
+    return [*lines, directions]
 
 
-def _sure(paired: Paired) -> Iterator[str]:
-    """The interval, and what so many prompts and runs could have shown."""
+def _certainty(paired: Paired) -> Iterator[str]:
+    """The interval, and the smallest difference that this many prompts and runs can detect."""
     runs = f"{counted(paired.runs_a, 'run')} of A, {paired.runs_b:,} of B"
     several = paired.runs_a > 1 or paired.runs_b > 1
     about = f"prompts and {runs}" if several else "prompts, not over seeds"
     yield f"95% interval {signed(paired.low)} … {signed(paired.high)}, {_p(paired.p)} (over {about})"
-    yield f"smallest difference this could show: {number(paired.detectable)} (p < 0.05 in 4 of 5 tries)"
+    yield f"smallest detectable difference: {number(paired.detectable)} (p < 0.05 with 80% power)"
     if paired.p < _SIGNIFICANT or not paired.difference:
         return
     ways = []
@@ -126,13 +126,13 @@ def _sure(paired: Paired) -> Iterator[str]:
         more = max(0, paired.prompts_needed - paired.prompts)
         ways.append(f"{counted(paired.prompts_needed, 'prompt')} ({more:,} more)")
     if paired.runs_needed is not None:
-        ways.append(f"{counted(paired.runs_needed, 'run')} a side")
+        ways.append(f"{counted(paired.runs_needed, 'run')} per side")
     needed = " or ".join(ways) or "more prompts and more runs"
-    yield f"showing {number(abs(paired.difference))} would take {needed}"
+    yield f"detecting {number(abs(paired.difference))} would take {needed}"
 
 
 def _p(value: float) -> str:
-    """A p-value.
+    """Format a p-value.
 
     Example:
         >>> _p(0.0004), _p(0.04321), _p(1.0)
@@ -174,7 +174,7 @@ def row_lines(rows: RowPairs) -> Iterator[str]:
         changed = f"{share(rows.changed / rows.rewarded)} of {counted(rows.rewarded, 'row')} changed"
         yield f"reward: {changed} ({rows.up:,} up, {rows.down:,} down), B − A {signed(rows.difference)} in the mean"
     if rows.advantages:
-        opposite = f"{share(rows.flips)} the opposite one"
+        opposite = f"{share(rows.flips)} the opposite sign"
         others = f"{share(rows.sign_changes)} of {counted(rows.advantages, 'row')}"
         yield f"advantage: {others} have another sign (−, 0, +), {opposite}"
         yield f"rank agreement of the advantages within groups {number(rows.rank_agreement)}"
@@ -208,26 +208,26 @@ def _advantages(column: int) -> list[_Row]:
 
 
 def _runs(runs: Sequence[RunFigures]) -> "Table":
-    """Each run, and how those of B differ from all of A."""
+    """Each run, and the difference of each run of B from all of A."""
     from rich.text import Text
 
     table = ruled(["", "run"], ["rows", "mean", "B − A", "95% interval", "p", "p (Holm)"])
     for run in runs:
-        sure = "" if math.isnan(run.low) else f"{signed(run.low, short)} … {signed(run.high, short)}"
+        interval = "" if math.isnan(run.low) else f"{signed(run.low, short)} … {signed(run.high, short)}"
         table.add_row(
             run.side,
             Text(_ending(one_line(run.run, len(run.run) * 4 + 2)[1:-1])),
             count(run.rows),
             short(run.mean),
             "" if run.side == "A" else signed(run.difference, short),
-            sure,
+            interval,
             *("" if math.isnan(p) else _p(p).removeprefix("p ") for p in (run.p, run.p_holm)),
         )
     return table
 
 
 def _ending(name: str) -> str:
-    """The end of a long name, where names of runs usually differ."""
+    """The end of a long name; names of runs usually differ at the end."""
     return name if len(name) <= _RUN else f"…{name[1 - _RUN :]}"
 
 
@@ -257,7 +257,7 @@ def _changed(pairs: Sequence[PromptPair]) -> "Table":
 
 
 def _labels(pairs: Sequence[PromptPair]) -> tuple[str, list[str]]:
-    """A label per prompt: its beginning, or the place of its first row if several begin alike."""
+    """A label per prompt: its beginning, or the location of its first row if several begin the same."""
     names = [one_line(pair.prompt, _PROMPT) for pair in pairs]
     if len({*names}) == len(names):
         return "changed most", names

@@ -1,4 +1,4 @@
-"""A console of Rich that prints every text as it is: nothing in it is markup, an emoji's name or an order to a terminal."""
+"""A Rich console that prints text literally: no markup, emoji names or control sequences."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 def clean(**options: Any) -> "Console":  # noqa: ANN401  Rich's own
-    r"""A console that cleans every text that is not a `Text` before it is measured and printed.
+    r"""A console that escapes control characters in every string (not `Text`) before measuring and printing it.
 
     Args:
-        options: those of Rich's console.
+        options: options of Rich's console.
 
     Example:
         >>> console = clean(width=80)
@@ -26,7 +26,7 @@ def clean(**options: Any) -> "Console":  # noqa: ANN401  Rich's own
 
     class Clean(Console):
         def render_str(self, text: str, **style: Any) -> Text:  # noqa: ANN401  Rich's styles
-            """The text with what no terminal shall obey spelled out."""
+            """The text with control characters escaped."""
             return super().render_str(shown(text), **style)
 
     return Clean(markup=False, emoji=False, highlight=False, **options)

@@ -1,4 +1,4 @@
-"""Single groups and rows of an inspection, a line of figures each."""
+"""Tables of single groups and rows of an inspection."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,10 +11,10 @@ from advcli.render.numbers import count, number
 if TYPE_CHECKING:
     from rich.console import Console
 
-# A place is told by the end of a long path.
+# Characters of a location; the end of a long path identifies it.
 _PLACE = 22
 
-# Figures of a group whose heading is not their name.
+# Figures of a group → headings that differ from their names.
 _HEADINGS: Mapping[str, str] = {
     "reward_min": "min r",
     "reward_mean": "mean r",
@@ -49,7 +49,7 @@ def show(detail: Detail, console: "Console") -> None:
 
 
 def _names(key: str, value: object) -> Sequence[str]:
-    """Headings of a figure; those of the parts of a reward are their columns."""
+    """The headings of a figure; for reward parts, the names of their columns."""
     return list(value) if isinstance(value, Mapping) else [_HEADINGS.get(key, key.replace("_", " "))]
 
 

@@ -1,4 +1,4 @@
-"""Tables and lines that fit the width of a terminal: columns closer together, names cut to their ends, or in parts."""
+"""Fits tables and lines into the terminal: with narrower gaps, shortened names, or several tables."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -17,16 +17,16 @@ Row = Sequence[str]
 NO_BREAK = "\xa0"
 """A space at which a line is not folded."""
 
-# Columns where no terminal says how many there are.
+# Width without a terminal.
 _COLUMNS = 80
-_LEAST_TEXT = 8
+_MIN_TEXT = 8
 _ENOUGH_TEXT = 24
-_LEAST_NAME = 12
+_MIN_NAME = 12
 _GAP = "  "
 
 
 def table_of(header: Row, rows: Sequence[Row], *, left: set[int] | None = None) -> "Table":
-    """Columns of text, the first on the left, the others on the right unless they are named."""
+    """A table of text; the first column and those in `left` are left-aligned, the others right-aligned."""
     from rich.table import Table
     from rich.text import Text
 
@@ -40,7 +40,7 @@ def table_of(header: Row, rows: Sequence[Row], *, left: set[int] | None = None) 
 
 
 def print_table(table: "Table", console: "Console", *, space: bool = True) -> None:
-    """Print a table that is never wrapped or cut; a wide one with less space between its columns."""
+    """Print a table without wrapping or cutting it; a wide one gets narrower gaps."""
     if space:
         console.print()
     if needed(table, console) > columns_of(console):
@@ -55,7 +55,7 @@ def print_table(table: "Table", console: "Console", *, space: bool = True) -> No
 
 
 def _blocks(columns: "Sequence[Column]") -> list[list["Column"]]:
-    """The columns but the first, each with those without a heading that follow it: its bars."""
+    """The columns except the first, each together with the following columns without a heading (its bars)."""
     result: list[list[Column]] = []
     for column in columns[1:]:
         if str(column.header) or not result:
@@ -65,46 +65,46 @@ def _blocks(columns: "Sequence[Column]") -> list[list["Column"]]:
 
 
 def _part(table: "Table", blocks: "Sequence[Sequence[Column]]") -> "Table":
-    """The first column of a table, and some of the others."""
+    """A table with the first column and the given blocks of columns."""
     columns = [table.columns[0], *(column for block in blocks for column in block)]
     part = table_of([""] * len(columns), [])
     part.padding = table.padding
-    for made, column in zip(part.columns, columns, strict=True):
-        made.header, made.justify = column.header, column.justify
+    for copied, column in zip(part.columns, columns, strict=True):
+        copied.header, copied.justify = column.header, column.justify
     for cells in zip(*(column.cells for column in columns), strict=True):
         part.add_row(*cells)
     return part
 
 
 def _shorten_names(table: "Table", excess: int) -> None:
-    """Cut the names in the first column of a table that is too wide to their ends; the head has them whole."""
+    """Shorten the names in the first column of a table that is too wide to their ends; the header line has them in full."""
     names = list(table.columns[0].cells)
-    room = max(_LEAST_NAME, max((len(name.plain) for name in names), default=0) - max(0, excess))  # type: ignore[union-attr]
+    room = max(_MIN_NAME, max((len(name.plain) for name in names), default=0) - max(0, excess))  # type: ignore[union-attr]
     for name in names:
         if len(name.plain) > room:  # type: ignore[union-attr]
             name.plain = f"…{name.plain[1 - room :]}"  # type: ignore[union-attr]
 
 
 def columns_of(console: "Console") -> int:
-    """Columns that there are; where no terminal says so, the usual 80."""
+    """The width of the terminal, or 80 without one."""
     return console.width if console.is_terminal else _COLUMNS
 
 
 def print_text(text: str, console: "Console", style: str = "") -> None:
-    """A line of text, folded at spaces."""
+    """Print a line of text, folded at spaces."""
     for line in folded(shown(text), columns_of(console)):
         console.print(line.replace(NO_BREAK, " "), style=style, highlight=False, soft_wrap=True, markup=False)
 
 
 def print_with_text(header: Row, rows: Sequence[Row], console: "Console") -> None:
-    """A table whose last column, a text, is cut to what the others leave of the width."""
+    """Print a table whose last column, a text, is truncated to the remaining width."""
     from rich.text import Text
 
-    taken = needed(table_of([*header[:-1], ""], [[*row[:-1], ""] for row in rows]), console)
-    if columns_of(console) - taken < _ENOUGH_TEXT:
-        # The table will be printed with less space between its columns.
-        taken -= len(header) - 1
-    width = max(_LEAST_TEXT, columns_of(console) - taken)
+    used = needed(table_of([*header[:-1], ""], [[*row[:-1], ""] for row in rows]), console)
+    if columns_of(console) - used < _ENOUGH_TEXT:
+        # The table will be printed with narrower gaps.
+        used -= len(header) - 1
+    width = max(_MIN_TEXT, columns_of(console) - used)
     cut = []
     for *cells, last in rows:
         text = Text(shown(last))

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# More steps than this are shown in stretches of consecutive steps.
+# More steps than this are merged into bins of consecutive steps.
 _STEPS = 10
 _OUTLIERS = 3
-# Values of the `--by` column of which every section is shown.
+# Values of the `--by` column for which every section is shown.
 _SPLIT = 6
-# Figures by which a step may stand out → how they are called.
+# Figures by which a step may stand out → their names on screen.
 _WATCHED: Mapping[str, str] = {
     "reward_mean": "mean reward",
     "max_abs_reward": "max |r|",
@@ -39,34 +39,36 @@ _WATCHED: Mapping[str, str] = {
 }
 
 
-def show(found: Inspection, console: "Console") -> None:
-    """Print an inspection: the details that were asked for, else every section that has something to say."""
-    _header(found, console)
-    if found.details:
-        for detail in found.details:
+def show(inspection: Inspection, console: "Console") -> None:
+    """Print an inspection: the requested details, else every section with content."""
+    _header(inspection, console)
+    if inspection.details:
+        for detail in inspection.details:
             details.show(detail, console)
         return
-    if found.turns is not None:
-        print_table(table_of(*turns.figures(found.turns)), console)
-        for text in turns.weight(found.turns):
+    if inspection.turns is not None:
+        print_table(table_of(*turns.figures(inspection.turns)), console)
+        for text in turns.weight(inspection.turns):
             print_text(text, console)
-        for text in turns.anchors(found.turns):
+        for text in turns.anchors(inspection.turns):
             print_text(text, console)
-        print_table(table_of(*turns.by_turns(found.turns), left={3}), console)
-    _sections(found.facts, console, tuple(causes_lines(found.causes)))
-    if found.off_policy is not None:
-        _off_policy(found.off_policy, console)
-    if found.by is None:
+        print_table(table_of(*turns.by_turns(inspection.turns), left={3}), console)
+    _sections(inspection.facts, console, tuple(causes_lines(inspection.causes)))
+    if inspection.off_policy is not None:
+        _off_policy(inspection.off_policy, console)
+    if inspection.by is None:
         return
-    print_table(_split(found.by, found.split), console)
-    for value, facts in list(found.split.items())[:_SPLIT]:
+    print_table(_split(inspection.by, inspection.split), console)
+    for value, facts in list(inspection.split.items())[:_SPLIT]:
         console.print()
-        print_text(f"── '{found.by}' is {value} ──", console, "bold")
+        print_text(f"── '{inspection.by}' is {value} ──", console, "bold")
         print_text(_counts(facts), console)
         _sections(facts, console)
-    if len(found.split) > _SPLIT:
-        rest = len(found.split) - _SPLIT
-        print_text(f"{counted(rest, 'more value')} of '{found.by}' in the table above and in --json", console)
+    if len(inspection.split) > _SPLIT:
+        rest = len(inspection.split) - _SPLIT
+        print_text(
+            f"{counted(rest, 'more value')} of '{inspection.by}' in the table above and in --json", console
+        )
 
 
 def _off_policy(result: OffPolicy, console: "Console") -> None:
@@ -81,8 +83,8 @@ def _header(result: Inspection, console: "Console") -> None:
     files = result.files
     read = files.names[0] if len(files.names) == 1 else f"{len(files.names):,} files"
     layout = result.settings.get("layout", "rows")
-    laid_out = f" · layout {layout}" if layout not in ("rows", files.format) else ""
-    print_text(f"{read} · format {files.format}{laid_out}", console)
+    layout_note = f" · layout {layout}" if layout not in ("rows", files.format) else ""
+    print_text(f"{read} · format {files.format}{layout_note}", console)
     counts_rollouts = result.settings.get("count") == "rollouts"
     print_text(_counts(result.facts, result.turns if counts_rollouts else None), console, "bold")
     used = files.columns
@@ -106,12 +108,12 @@ def _header(result: Inspection, console: "Console") -> None:
         print_text(f"lint: {text}", console, "yellow")
 
 
-def _counts(facts: Facts, of: Turns | None = None) -> str:
-    """How many there are of everything; of rollouts where they are counted."""
-    if of is None:
+def _counts(facts: Facts, rollouts: Turns | None = None) -> str:
+    """The numbers of rows, groups and steps; and of rollouts if those are counted."""
+    if rollouts is None:
         parts = [counted(facts.rows, "row"), describe_sizes(facts.sizes)]
     else:
-        parts = [counted(of.rows, "row"), counted(of.rollouts, "rollout")]
+        parts = [counted(rollouts.rows, "row"), counted(rollouts.rollouts, "rollout")]
         parts.append(describe_sizes(facts.sizes, "rollout"))
     return " · ".join([*parts, *([counted(facts.steps, "step")] if facts.steps else [])])
 
@@ -125,7 +127,7 @@ def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> N
         (None, _phantoms(facts)),
         (_parts(facts.parts), _interplay(facts.parts)),
         (_length(facts), ()),
-        (_steps(facts), _said_of_steps(facts.per_step)),
+        (_steps(facts), _outliers(facts.per_step)),
     ):
         if table is not None:
             print_table(table, console)
@@ -137,12 +139,12 @@ def _sections(facts: Facts, console: "Console", causes: Sequence[str] = ()) -> N
 
 
 def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
-    # Groups of several sizes make two means, which differ where sizes go with rewards.
-    means = [one.mean for one in rewards], [one.mean_over_groups for one in rewards]
-    # Not by the last digit of a sum: that of equal groups may fall on either side of a rounding.
+    # The two means differ if rewards depend on the group size.
+    means = [signal.mean for signal in rewards], [signal.mean_over_groups for signal in rewards]
+    # Compared with a tolerance: rounding errors of equal means may straddle a display digit.
     two = any(
-        number(one) != number(other) and not math.isclose(one, other, rel_tol=1e-9)
-        for one, other in zip(*means, strict=True)
+        number(rows) != number(groups) and not math.isclose(rows, groups, rel_tol=1e-9)
+        for rows, groups in zip(*means, strict=True)
     )
     header = (
         "reward",
@@ -159,29 +161,30 @@ def _rewards(rewards: Sequence[RewardSignal]) -> "Table":
         header,
         [
             (
-                one.name,
-                count(one.valid),
-                _missing(one),
-                number(one.min),
-                number(one.mean),
-                *([number(one.mean_over_groups)] if two else []),
-                number(one.max),
-                count(one.distinct),
-                share(one.at_max),
+                signal.name,
+                count(signal.valid),
+                _missing(signal),
+                number(signal.min),
+                number(signal.mean),
+                *([number(signal.mean_over_groups)] if two else []),
+                number(signal.max),
+                count(signal.distinct),
+                share(signal.at_max),
             )
-            for one in rewards
+            for signal in rewards
         ],
     )
 
 
 def _constant(rewards: Sequence[RewardSignal]) -> Iterator[str]:
-    for one in rewards:
-        if one.valid > 1 and one.min == one.max:
-            yield f"'{one.name}' is {number(one.min)} in all {counted(one.valid, 'row')}: no group can be live"
+    for signal in rewards:
+        if signal.valid > 1 and signal.min == signal.max:
+            rows = counted(signal.valid, "row")
+            yield f"'{signal.name}' is {number(signal.min)} in all {rows}: no group can be live"
 
 
-def _missing(one: RewardSignal) -> str:
-    causes = [f"{many:,} {cause}" for cause, many in one.missing_by_cause.items() if many]
+def _missing(signal: RewardSignal) -> str:
+    causes = [f"{total:,} {cause}" for cause, total in signal.missing_by_cause.items() if total]
     return ", ".join(causes) or "0"
 
 
@@ -201,34 +204,34 @@ def _signal(rewards: Sequence[RewardSignal]) -> "Table":
         header,
         [
             (
-                one.name,
-                count(one.live_groups),
-                count(one.near_dead_groups),
-                count(one.dead_groups),
-                *map(count, _ends(one)),
-                count(one.singletons),
-                count(one.live_rows),
+                signal.name,
+                count(signal.live_groups),
+                count(signal.near_dead_groups),
+                count(signal.dead_groups),
+                *map(count, _dead_by_reward(signal)),
+                count(signal.singletons),
+                count(signal.live_rows),
             )
-            for one in rewards
+            for signal in rewards
         ],
     )
 
 
 def _about_dead(facts: Facts) -> Iterator[str]:
-    if any(one.dead_groups for one in facts.rewards):
+    if any(signal.dead_groups for signal in facts.rewards):
         yield "live: rewards differ; near-dead: hardly; dead: all equal; single: one valid row"
 
 
-def _ends(one: RewardSignal) -> tuple[float, float, float]:
-    """Dead groups at the largest reward, at the smallest, and in between; undefined where there is one reward."""
-    if one.min == one.max:
+def _dead_by_reward(signal: RewardSignal) -> tuple[float, float, float]:
+    """Dead groups at the largest reward, at the smallest, and in between; NaN if all rewards are equal."""
+    if signal.min == signal.max:
         return math.nan, math.nan, math.nan
-    high, low = one.dead_groups_all_max, one.dead_groups_all_min
-    return high, low, one.dead_groups - high - low
+    high, low = signal.dead_groups_all_max, signal.dead_groups_all_min
+    return high, low, signal.dead_groups - high - low
 
 
 def causes_lines(causes: DeadCauses | None) -> Iterator[str]:
-    """Why groups are dead."""
+    """Lines on why groups are dead."""
     if causes is None:
         return
     result = []
@@ -238,79 +241,81 @@ def causes_lines(causes: DeadCauses | None) -> Iterator[str]:
             f"{causes.all_max:,} always (all at the max)",
         ]
     of = "" if causes.read == causes.groups else f" of {causes.read:,} that were read"
-    for many, name, by in (
+    for total, name, by in (
         (causes.same_text, "with one text in most rows", ""),
         (causes.truncated, "truncated in all rows", causes.truncated_by),
         (causes.failed, "failed in all rows", causes.failed_by),
     ):
-        if many is not None:
-            result.append(f"{many:,}{of} {name}" + (f" ({by})" if by else ""))
+        if total is not None:
+            result.append(f"{total:,}{of} {name}" + (f" ({by})" if by else ""))
     if result:
         yield f"of {counted(causes.groups, 'dead group')}: {', '.join(result)}"
-    constant = [f"{name} in {many:,}" for name, many in causes.constant_parts.items()]
+    constant = [f"{name} in {total:,}" for name, total in causes.constant_parts.items()]
     if constant:
         yield f"parts that are constant in dead groups: {', '.join(constant)} of {causes.groups:,}"
 
 
 def _outcomes(facts: Facts) -> Iterator[str]:
-    result = [f"'{name}' in {many:,}" for name, many in facts.constant_outcome.items() if many]
+    result = [f"'{name}' in {total:,}" for name, total in facts.constant_outcome.items() if total]
     if result:
         yield f"constant in live groups: {', '.join(result)} of {facts.signal.live_groups:,}"
 
 
 def _spread(rewards: Sequence[RewardSignal]) -> "Table":
-    """The variance taken apart."""
+    """The variance components."""
     header = ("variance", "within", "between", "total", "between, unbiased")
     rows = []
-    for one in rewards:
-        of = one.variance
-        figures = (of.within, of.between, of.total, of.between_unbiased)
-        rows.append((one.name, *map(number, figures)))
+    for signal in rewards:
+        variance = signal.variance
+        figures = (variance.within, variance.between, variance.total, variance.between_unbiased)
+        rows.append((signal.name, *map(number, figures)))
     return table_of(header, rows)
 
 
-def _group_sizes(one: RewardSignal) -> "Table | None":
+def _group_sizes(signal: RewardSignal) -> "Table | None":
     """How many groups would be dead with more or fewer rows each, and what that would cost."""
-    told = [chance for chance in one.p_dead if chance.how]
-    if not told:
+    chances = [chance for chance in signal.p_dead if chance.how]
+    if not chances:
         return None
-    header = ("rows per group", *(str(chance.g) for chance in told))
-    able = one.live_groups + one.dead_groups
+    header = ("rows per group", *(str(chance.g) for chance in chances))
+    able = signal.live_groups + signal.dead_groups
     rows = (
-        ("dead groups", *(share(chance.p) + ("*" if chance.how == "fitted" else " ") for chance in told)),
-        (f"live groups, of {able:,}", *(f"{chance.live_groups:,.1f} " for chance in told)),
-        ("rows saved", *(f"{chance.rows_saved:,} " for chance in told)),
+        ("dead groups", *(share(chance.p) + ("*" if chance.how == "fitted" else " ") for chance in chances)),
+        (f"live groups, of {able:,}", *(f"{chance.live_groups:,.1f} " for chance in chances)),
+        ("rows saved", *(f"{chance.rows_saved:,} " for chance in chances)),
     )
     return table_of(header, rows)
 
 
-def _fitted(one: RewardSignal) -> Iterator[str]:
-    fitted = [chance for chance in one.p_dead if chance.how == "fitted"]
+def _fitted(signal: RewardSignal) -> Iterator[str]:
+    fitted = [chance for chance in signal.p_dead if chance.how == "fitted"]
     if fitted:
         ends = ", ".join(f"{chance.g} rows {share(chance.low)} … {share(chance.high)}" for chance in fitted)
         yield f"* fitted (beta-binomial), 95% interval: {ends}"
 
 
 def _phantoms(facts: Facts) -> Iterator[str]:
-    """The rules that give dead groups an advantage; those with the same figures are named together."""
+    """Lines on the rules that give dead groups an advantage; rules with the same figures share an entry."""
     if not facts.signal.dead_groups:
         return
-    alike: dict[tuple[str, int, int], list[str]] = {}
-    for one in sorted(facts.phantoms, key=lambda one: -one.max_abs_adv):
-        key = ("not computed", 0, 0) if one.skipped else (number(one.max_abs_adv), one.groups, one.rows)
-        name = f"{one.rule} (here)" if one is facts.phantoms[0] else one.rule.partition(":")[0]
-        alike.setdefault(key, []).append(name)
-    told: dict[tuple[int, int], list[str]] = {}
-    for (largest, groups, many), rules in alike.items():
-        if (groups, many) == (0, 0) and largest == "0":
-            text = "all others" if len(alike) > 1 else "every framework, and here"
+    by_figures: dict[tuple[str, int, int], list[str]] = {}
+    for phantom in sorted(facts.phantoms, key=lambda phantom: -phantom.max_abs_adv):
+        figures = (number(phantom.max_abs_adv), phantom.groups, phantom.rows)
+        key = ("not computed", 0, 0) if phantom.skipped else figures
+        own = phantom is facts.phantoms[0]
+        name = f"{phantom.rule} (these settings)" if own else phantom.rule.partition(":")[0]
+        by_figures.setdefault(key, []).append(name)
+    by_counts: dict[tuple[int, int], list[str]] = {}
+    for (largest, groups, rows), rules in by_figures.items():
+        if (groups, rows) == (0, 0) and largest == "0":
+            text = "all others" if len(by_figures) > 1 else "every framework, and these settings"
         else:
             text = f"{', '.join(rules)}{NO_BREAK}{largest}"
-        told.setdefault((groups, many), []).append(text)
+        by_counts.setdefault((groups, rows), []).append(text)
     yield "phantoms: dead groups that get an advantage other than 0, by rule and max |A|"
-    for (groups, many), texts in told.items():
-        where = f"{counted(groups, 'group')}, {counted(many, 'row')}" if groups else "none"
-        yield f"{where}: {'; '.join(texts)}"
+    for (groups, rows), texts in by_counts.items():
+        counts = f"{counted(groups, 'group')}, {counted(rows, 'row')}" if groups else "none"
+        yield f"{counts}: {'; '.join(texts)}"
 
 
 def _parts(parts: Parts | None) -> "Table | None":
@@ -318,8 +323,14 @@ def _parts(parts: Parts | None) -> "Table | None":
         return None
     header = ("part", "weight", "share of within", "variance within", "constant in live groups")
     rows = [
-        (one.name, number(one.weight), share(one.share), number(one.variance), count(one.constant_in_live))
-        for one in parts.parts
+        (
+            part.name,
+            number(part.weight),
+            share(part.share),
+            number(part.variance),
+            count(part.constant_in_live),
+        )
+        for part in parts.parts
     ]
     return table_of(header, rows)
 
@@ -334,10 +345,10 @@ def _interplay(parts: Parts | None) -> Iterator[str]:
 def _length(facts: Facts) -> "Table | None":
     if facts.length is None:
         return None
-    one = facts.length
+    length = facts.length
     header = ("length: mean", "max", "correlation with reward", "with advantage", "in dead groups")
-    cells = (count(one.mean), count(one.max), number(one.with_reward), number(one.with_advantage))
-    return table_of(header, [(*cells, share(one.dead_tokens))])
+    cells = (count(length.mean), count(length.max), number(length.with_reward), number(length.with_advantage))
+    return table_of(header, [(*cells, share(length.dead_tokens))])
 
 
 def _steps(facts: Facts) -> "Table | None":
@@ -345,40 +356,40 @@ def _steps(facts: Facts) -> "Table | None":
         return None
     shown = binned(facts.per_step, _STEPS)
     columns = {
-        "reward": [one.reward_mean for one in shown],
-        "live": [one.live for one in shown],
-        "mean |A|": [one.mean_abs_adv for one in shown],
-        "max |A|": [one.max_abs_adv for one in shown],
+        "reward": [step.reward_mean for step in shown],
+        "live": [step.live for step in shown],
+        "mean |A|": [step.mean_abs_adv for step in shown],
+        "max |A|": [step.max_abs_adv for step in shown],
     }
     if facts.length:
-        columns["length"] = [one.length_mean for one in shown]
+        columns["length"] = [step.length_mean for step in shown]
     forms = {"live": share, "length": count}
     rows = []
-    for position, one in enumerate(shown):
-        cells = [one.step, count(one.rows)]
+    for position, step in enumerate(shown):
+        cells = [step.step, count(step.rows)]
         for name, values in columns.items():
             value = values[position]
             cells.append(forms.get(name, short)(value))
             cells.append(bar(value, values))
-        rows.append((*cells, "!" if one.outlier else ""))
+        rows.append((*cells, "!" if step.outlier else ""))
     header = ["step", "rows"]
     for name in columns:
         header += [name, ""]
     return table_of((*header, ""), rows, left=set(range(3, len(header), 2)))
 
 
-def _said_of_steps(steps: Sequence[StepFigures]) -> Iterator[str]:
+def _outliers(steps: Sequence[StepFigures]) -> Iterator[str]:
     if len(steps) > _STEPS:
-        yield f"{len(steps):,} steps in {_STEPS} stretches; --json has each"
-    outliers = sorted((one for one in steps if one.outlier), key=lambda one: -one.robust_z)
-    for one in outliers[:_OUTLIERS]:
-        yield f"! step {one.step}: {standing_out(one)}, robust z {short(one.robust_z)}"
+        yield f"{len(steps):,} steps in {_STEPS} bins; --json has each"
+    outliers = sorted((step for step in steps if step.outlier), key=lambda step: -step.robust_z)
+    for step in outliers[:_OUTLIERS]:
+        yield f"! step {step.step}: {standing_out(step)}, robust z {short(step.robust_z)}"
     if len(outliers) > _OUTLIERS:
         yield f"! {counted(len(outliers) - _OUTLIERS, 'more step')} with a robust z above 3.5"
 
 
 def standing_out(step: StepFigures) -> str:
-    """The figures by which a step stands out."""
+    """The figures by which a step stands out, as text."""
     return ", ".join(f"{_WATCHED[name]} {number(getattr(step, name))}" for name in step.stands_out)
 
 

@@ -1,4 +1,4 @@
-"""What `match` found, as Rich tables."""
+"""The result of `match` as Rich tables."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _NAMED = 12
 
 
 def show(match: Match, console: "Console") -> None:
-    """Print the sentence, who speaks for it, the best rules, those that fit equally, and where it breaks."""
+    """Print the answer, its evidence, the best rules, those that fit equally, and where the best one fails."""
     print_line(match.sentence, console, "bold")
     if match.evidence:
         print_line(match.evidence.words, console)
@@ -37,7 +37,7 @@ def show(match: Match, console: "Console") -> None:
 
 
 def alike(fits: Sequence[Fit]) -> Iterator[str]:
-    """One line for all rules that fit equally for the same reason.
+    """One line per reason, with all rules that fit equally for it.
 
     Example:
         >>> fit = Fit("verl", None, "grpo", "group", 1, 1e-6, "'uid'", 0.0, 1.0, "eps 1e-06: too small")
@@ -52,11 +52,11 @@ def alike(fits: Sequence[Fit]) -> Iterator[str]:
 def where(breaks: Breaks) -> str:
     """Rows, groups and steps that do not fit, in one line."""
     text = (
-        f"it breaks in {counted(breaks.rows, 'row')} of {breaks.compared:,}, in {counted(breaks.groups, 'group')} "
-        f"of {breaks.all_groups:,}"
+        f"it fails in {breaks.rows:,} of {counted(breaks.compared, 'row')}, {breaks.groups:,} of "
+        f"{counted(breaks.all_groups, 'group')}"
     )
     if breaks.all_steps:
-        text += f", in {counted(len(breaks.steps), 'step')} of {breaks.all_steps:,}"
+        text += f", {len(breaks.steps):,} of {counted(breaks.all_steps, 'step')}"
         if len(breaks.steps) <= _NAMED:
             text += f" ({', '.join(breaks.steps)})"
     return f"{text}; furthest off:"

@@ -1,4 +1,4 @@
-"""The one place where a number becomes text."""
+"""Formats numbers."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ UNDEFINED = "–"
 
 
 def number(value: float | None) -> str:
-    """A figure with at most four significant digits; very small and very large ones in powers of ten.
+    """Format a figure with at most four significant digits; very small and very large ones in scientific notation.
 
     Rounding residue below 1e-12 is shown as 0.
 
@@ -26,7 +26,7 @@ def number(value: float | None) -> str:
 
 
 def short(value: float | None) -> str:
-    """A figure with three digits, where there is little space.
+    """Format a figure with three significant digits, for narrow columns.
 
     Example:
         >>> short(0.80236), short(14085.09), short(1e-17), short(float("nan"))
@@ -38,7 +38,7 @@ def short(value: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """A whole number with thousands separated.
+    """Format a whole number with thousands separators.
 
     Example:
         >>> count(12345), count(float("nan"))
@@ -48,7 +48,7 @@ def count(value: float | None) -> str:
 
 
 def signed(value: float | None, text: Callable[[float | None], str] = number) -> str:
-    """A difference, written as `text` does, with its sign.
+    """Format a difference with `text`, with its sign.
 
     Example:
         >>> signed(0.25), signed(-3.0, count), signed(0.0), signed(float("nan"))
@@ -60,7 +60,7 @@ def signed(value: float | None, text: Callable[[float | None], str] = number) ->
 
 
 def points(value: float | None) -> str:
-    """A difference of shares, in percentage points.
+    """Format a difference of shares in percentage points.
 
     Example:
         >>> points(0.125), points(-1e-9), points(float("nan"))
@@ -70,7 +70,7 @@ def points(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share in percent.
+    """Format a share as a percentage.
 
     Example:
         >>> share(0.125), share(float("nan"))

@@ -6,36 +6,38 @@ from advcli.common.wording import counted
 from advcli.records.off_policy import Figures, OffPolicy, OffPolicyPart
 from advcli.render.numbers import count, number
 
-# More steps or versions than this are in --json only.
+# Number of steps, versions and lags to list; --json has all.
 _PARTS = 10
 _KEYS = 12
 _HEADINGS = ("kl (k1)", "k3", "χ² token", "ESS", "ppl ratio", "max ρ")
 
 
-def table(found: OffPolicy) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Heading and lines: all rows, then the steps, versions and lags of which there are several."""
-    rows = [_line("all", found.all)]
-    rows += _lines("step", found.per_step)
-    rows += _lines("version", found.per_version)
-    rows += _lines("lag", found.staleness)
+def table(figures: OffPolicy) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Header and lines: all rows, then steps, versions and lags if there are several."""
+    rows = [_line("all", figures.all)]
+    rows += _lines("step", figures.per_step)
+    rows += _lines("version", figures.per_version)
+    rows += _lines("lag", figures.staleness)
     return ("off policy", "rows", *_HEADINGS), rows
 
 
-def remarks(found: OffPolicy) -> Iterator[str]:
-    """What the table leaves out, what was compared, and what its columns mean."""
-    left = max(len(part) - _PARTS for part in (found.per_step, found.per_version, found.staleness))
-    if left > 0:
-        yield f"{counted(left, 'more line')} in --json"
-    mask = f", on tokens of '{found.mask}'" if found.mask else ""
-    yield f"ρ is '{found.train}' over '{found.rollout}'{mask}; ESS is a share of the tokens"
+def remarks(figures: OffPolicy) -> Iterator[str]:
+    """Notes below the table: omitted lines, the compared columns, and the meaning of the columns."""
+    omitted = max(len(part) - _PARTS for part in (figures.per_step, figures.per_version, figures.staleness))
+    if omitted > 0:
+        yield f"{counted(omitted, 'more line')} in --json"
+    mask = f", on tokens of '{figures.mask}'" if figures.mask else ""
+    yield f"ρ is '{figures.train}' over '{figures.rollout}'{mask}; ESS is a share of the tokens"
 
 
-def framework(found: OffPolicy) -> tuple[Sequence[str], list[Sequence[str]]]:
-    """Heading and lines of what a framework logs of the same rows."""
-    rows: list[Sequence[str]] = [(name, number(value)) for name, value in list(found.metrics.items())[:_KEYS]]
-    if len(found.metrics) > _KEYS:
-        rows.append((f"… {len(found.metrics) - _KEYS} more in --json", ""))
-    return (f"as {found.framework} logs it", "value"), rows
+def framework(figures: OffPolicy) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """Header and lines of the metrics that a framework logs for the same rows."""
+    rows: list[Sequence[str]] = [
+        (name, number(value)) for name, value in list(figures.metrics.items())[:_KEYS]
+    ]
+    if len(figures.metrics) > _KEYS:
+        rows.append((f"… {len(figures.metrics) - _KEYS} more in --json", ""))
+    return (f"as {figures.framework} logs it", "value"), rows
 
 
 def _lines(name: str, parts: Sequence[OffPolicyPart]) -> list[Sequence[str]]:

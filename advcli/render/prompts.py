@@ -1,4 +1,4 @@
-"""The prompts of a run as tables and as JSON."""
+"""The result of `prompts` as tables."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -24,65 +24,67 @@ _LENGTHS = {
     True: "length: mean {} of a row.",
     False: "right, wrong: mean {} of a right and of a wrong row.",
 }
-# A state in the line that counts prompts, where its name does not follow a number.
-_SAID: Mapping[str, str] = {"one step": "drawn at one step"}
+# The wording of a state in the line that counts prompts, if its name does not fit after a number.
+_STATE_WORDING: Mapping[str, str] = {"one step": "drawn at one step"}
 _TESTED = ("learned", "forgotten", "flat")
-# As many k as fit beside the other figures.
+# Number of k that fit next to the other figures.
 _KS = 3
 
 
-def show(found: Prompts, console: "Console") -> None:
+def show(result: Prompts, console: "Console") -> None:
     """Print the means, how many prompts were learned or forgotten, the bands, and the first prompts."""
-    print_line(health_line(found.health), console, "bold")
-    for line in (*summary(found), *_left(found)):
+    print_line(health_line(result.health), console, "bold")
+    for line in (*summary(result), *_left(result)):
         print_line(line, console)
-    if found.bands:
-        print_whole(_bands(found.bands), console)
-        _dim(console, _band_line(found))
-    if not found.order:
+    if result.bands:
+        print_whole(_bands(result.bands), console)
+        _dim(console, _band_line(result))
+    if not result.order:
         return
-    print_whole(_trends(found), console)
-    _dim(console, "per step: mean reward, ▁ low to █ high, blank where the prompt was not drawn.")
+    print_whole(_trends(result), console)
+    _dim(console, "per step: mean reward, ▁ low to █ high, blank if the prompt was not sampled.")
     _dim(console, "change: of the fitted line, from first to last step, with its 95% interval.")
-    print_whole(_levels(found), console)
+    print_whole(_levels(result), console)
     _dim(console, "mean: of all its rows. live: share of its groups of two or more rows.")
-    if found.length_unit is not None:
-        _dim(console, _LENGTHS[found.threshold is None].format(found.length_unit))
-    if found.threshold is not None:
+    if result.length_unit is not None:
+        _dim(console, _LENGTHS[result.threshold is None].format(result.length_unit))
+    if result.threshold is not None:
         _dim(
             console,
-            f"a row is right at {found.threshold:g} or more. p@k: pass@k over all rows of the prompt.",
+            f"a row is right at {result.threshold:g} or more. p@k: pass@k over all rows of the prompt.",
         )
 
 
-def summary(found: Prompts) -> Iterator[str]:
+def summary(result: Prompts) -> Iterator[str]:
     """The figures over all prompts, a line each."""
-    yield f"mean reward: {short(found.over_rows)} over rows, {_mean(found.over_prompts)} over prompts"
-    for k, mean in found.pass_at.items():
+    yield f"mean reward: {short(result.over_rows)} over rows, {_mean(result.over_prompts)} over prompts"
+    for k, mean in result.pass_at.items():
         of = f"{counted(mean.count, 'prompt')} with {counted(k, 'row')} or more"
         yield (
             f"pass@{k}: {_mean(mean)} over {of}"
             if mean.count
             else f"pass@{k}: no prompt has {counted(k, 'row')}"
         )
-    states = states_line(found.states)
-    tested = any(found.states[state] for state in _TESTED)
-    rate = f" (false-discovery rate {found.fdr:g})" if tested else ""
+    states = states_line(result.states)
+    tested = any(result.states[state] for state in _TESTED)
+    rate = f" (false-discovery rate {result.fdr:g})" if tested else ""
     yield f"prompts: {states or 'none with a reward'}{rate}"
 
 
 def states_line(states: Mapping[str, int]) -> str:
-    """How many prompts have each state; empty without any.
+    """The number of prompts in each state; empty if there are none.
 
     Example:
         >>> states_line({"learned": 2, "flat": 0, "one step": 1})
         '2 learned, 1 drawn at one step'
     """
-    return ", ".join(f"{states[state]:,} {_SAID.get(state, state)}" for state in STATES if states.get(state))
+    return ", ".join(
+        f"{states[state]:,} {_STATE_WORDING.get(state, state)}" for state in STATES if states.get(state)
+    )
 
 
 def _left(result: Prompts) -> Iterator[str]:
-    """How many prompts are not shown."""
+    """A line about the prompts that are not shown."""
     left = len(result.table["prompt"]) - len(result.order)
     if left and result.order:
         every = counted(len(result.table["prompt"]), "prompt")
@@ -164,7 +166,7 @@ def _row(result: Prompts, position: int) -> dict[str, Any]:
 
 
 def _ends(result: Prompts) -> tuple[float, float]:
-    """The lowest and the highest mean of a step among the prompts that are shown, or 0 and 1 around them."""
+    """The range of the sparklines: the means of the shown prompts, 0 and the threshold; 0 to 1 without any."""
     means = [mean for curve in result.curves.values() for _, mean in curve]
     return (min([0.0, *means]), max([*means, result.threshold or 0.0])) if means else (0.0, 1.0)
 

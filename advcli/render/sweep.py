@@ -23,7 +23,7 @@ _NO_SHAPE = "none"
 _LEAST = 4
 _UNBOUNDED = 10_000
 
-# name of a figure in JSON and for --sort → its heading, the words of `compare`, and how it is written
+# Name of a figure in JSON and for --sort → its heading, as in `compare`, and its format.
 _FIGURES: Mapping[str, tuple[str, Any]] = {
     "kept_rows": ("kept rows", count),
     "kept_groups": ("kept groups", count),
@@ -38,7 +38,7 @@ _FIGURES: Mapping[str, tuple[str, Any]] = {
     "effective_rows": ("effective rows", count),
     "token_share": ("token share", share),
 }
-# Headings that the text is about → the text.
+# Headings → the line that explains them.
 _LEGEND = (
     (("positive",), "positive: share of the kept rows with A > 0"),
     (("sign changes",), "sign changes: share of the kept rows"),
@@ -63,9 +63,9 @@ _SETTINGS: Mapping[str, str] = {
 
 
 def show(sweep: Sweep, console: "Console") -> None:
-    """Print the groups, a line per point, and a heat map where both keep ratios have several values.
+    """Print the groups, a line per point, and a heat map if both keep ratios have several values.
 
-    Settings and figures that are the same at every point stand above the table.
+    Settings and figures that are the same at every point are listed above the table.
     """
     print_line(health_line(sweep.health), console, "bold")
     common = ", ".join(f"{heading} {text}" for heading, text in _common(sweep.points).items())
@@ -77,9 +77,9 @@ def show(sweep: Sweep, console: "Console") -> None:
         print_whole(table, console)
     if not tables:
         console.print()
-    there = {heading for heading, texts in _texts(sweep.points).items() if {*texts} != {"–"}}
+    defined = {heading for heading, texts in _texts(sweep.points).items() if {*texts} != {"–"}}
     for headings, line in _LEGEND:
-        if there.intersection(headings):
+        if defined.intersection(headings):
             print_line(line, console, "dim")
     for line in heat_map(sweep.points, width=console.width if console.is_terminal else _UNBOUNDED):
         console.print(line, highlight=False, soft_wrap=True)
@@ -90,8 +90,8 @@ def in_order(sweep: Sweep, figure: str | None) -> Sweep:
 
     Args:
         sweep: the sweep.
-        figure: its name or heading, largest first, with "-" before it smallest first; None leaves the order of the
-            grid. Undefined figures come last.
+        figure: its name or heading, for largest first; with a leading "-", smallest first; None keeps the order of
+            the grid. Undefined figures come last.
 
     Raises:
         UsageError: there is no such figure.
@@ -104,19 +104,19 @@ def in_order(sweep: Sweep, figure: str | None) -> Sweep:
     if name not in _FIGURES:
         raise UsageError(f"--sort {figure}: no such figure", hint=either(list(_FIGURES)))
 
-    def place(point: Point) -> tuple[bool, float]:
+    def sort_key(point: Point) -> tuple[bool, float]:
         value = point.figures()[name]
         undefined = value is None or math.isnan(value)
         return undefined, 0.0 if value is None or undefined else -value if down else value
 
-    return replace(sweep, points=tuple(sorted(sweep.points, key=place)))
+    return replace(sweep, points=tuple(sorted(sweep.points, key=sort_key)))
 
 
 def heat_map(points: Sequence[Point], figure: str = "mean_abs", *, width: int = _UNBOUNDED) -> Iterator[str]:
-    """Lines of a heat map of a figure over keep-pos (across) and keep-neg (down), for each other setting.
+    """Lines of a heat map of a figure over keep-pos (across) and keep-neg (down), one map per combination of the others.
 
-    A cell stands for the figure between its smallest (▁) and its largest value (█) in the map; "·" where it is
-    undefined or the point is not in the grid. Where the map is wider than `width`, its parts follow each other.
+    A cell shows the figure between its smallest (▁) and its largest value (█) in the map; "·" if it is
+    undefined or the point is not in the grid. A map wider than `width` is split into parts.
     """
     for label, cells in _maps(points).items():
         across = sorted({pos for pos, _ in cells})
@@ -125,8 +125,8 @@ def heat_map(points: Sequence[Point], figure: str = "mean_abs", *, width: int = 
             continue
         figures = {key: point.figures()[figure] for key, point in cells.items()}
         values = {key: math.nan if value is None else float(value) for key, value in figures.items()}
-        known = [value for value in values.values() if not math.isnan(value)]
-        low, high = (min(known), max(known)) if known else (0.0, 0.0)
+        defined = [value for value in values.values() if not math.isnan(value)]
+        low, high = (min(defined), max(defined)) if defined else (0.0, 0.0)
         heading = _FIGURES[figure][0]
         yield f"{heading} of {label}: ▁ {number(low)} … █ {number(high)}; keep-pos across, keep-neg down"
         wide = max(_LEAST, *(len(f"{pos:g}") for pos in across))
@@ -140,19 +140,19 @@ def heat_map(points: Sequence[Point], figure: str = "mean_abs", *, width: int = 
 
 
 def _maps(points: Sequence[Point]) -> dict[str, dict[tuple[float, float], Point]]:
-    """Everything but the keep ratios → (keep-pos, keep-neg) → point."""
+    """The other settings, as a label → (keep-pos, keep-neg) → point."""
     result: dict[str, dict[tuple[float, float], Point]] = {}
     for point in points:
-        named = point.settings
+        settings = point.settings
         words = [
-            named["like"] or "",
-            named["estimator"],
-            named["scale"] or "",
-            "recomputed" if named["compute_new_adv"] else "",
-            str(named.get("shape") or ""),
+            settings["like"] or "",
+            settings["estimator"],
+            settings["scale"] or "",
+            "recomputed" if settings["compute_new_adv"] else "",
+            str(settings.get("shape") or ""),
         ]
         label = " ".join(filter(None, words))
-        result.setdefault(label, {})[(named["keep_pos"], named["keep_neg"])] = point
+        result.setdefault(label, {})[(settings["keep_pos"], settings["keep_neg"])] = point
     return result
 
 
@@ -183,7 +183,7 @@ def _setting(value: object) -> str:
 
 
 def _common(points: Sequence[Point]) -> dict[str, str]:
-    """What is the same at every point, as far as it says something."""
+    """Heading → value for settings and figures that are the same at every point, if informative."""
     columns = _texts(points)
     return {
         heading: texts[0]
@@ -193,7 +193,7 @@ def _common(points: Sequence[Point]) -> dict[str, str]:
 
 
 def _tables(points: Sequence[Point], console: "Console") -> Iterator["Table"]:
-    """As many tables as the console needs to show every column whole; the settings come first in each."""
+    """As many tables as needed to show every column; each begins with the settings."""
     columns = {heading: texts for heading, texts in _texts(points).items() if len(set(texts)) > 1}
     settings = [heading for heading in columns if heading in _SETTINGS.values()]
     figures = [heading for heading in columns if heading not in settings]

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# How many group sizes are shown before the rest is summed up.
+# Number of group sizes to list; the rest is summed up.
 _SHOWN_SIZES = 5
 
 _FORMS: Mapping[str, Callable[[float | None], str]] = {"count": count, "number": number, "share": share}
 
 
 def show(report: Report, console: "Console") -> None:
-    """Print the health of the groups and the comparison of the columns.
+    """Print the group counts and the comparison of the columns.
 
-    A table is never wrapped or cut: on a narrow console the columns are spread over several tables.
+    Tables are never wrapped or cut: on a narrow console the columns are split over several tables.
     """
     print_line(health_line(report.health), console, "bold")
     print_line(rule_line(report), console, "dim")
@@ -38,14 +38,14 @@ def show(report: Report, console: "Console") -> None:
 
 
 def health_line(health: Health) -> str:
-    """Rows, groups, and what carries no signal, in one line."""
+    """Rows, groups, dead groups, singletons and missing rewards, in one line."""
     parts = [counted(health.rows, "row")]
     parts += [] if health.rollouts is None else [counted(health.rollouts, "rollout")]
     parts += [describe_sizes(health.sizes, "row" if health.rollouts is None else "rollout"), _dead(health)]
     if health.singletons:
         parts.append(counted(health.singletons, "singleton"))
     if health.missing:
-        causes = ", ".join(f"{many:,} {cause}" for cause, many in health.missing_by_cause.items() if many)
+        causes = ", ".join(f"{rows:,} {cause}" for cause, rows in health.missing_by_cause.items() if rows)
         parts.append(f"{counted(health.missing, 'missing reward')} ({causes})")
     return " · ".join(parts)
 
@@ -70,14 +70,14 @@ def describe_sizes(sizes: Mapping[int, int], noun: str = "row") -> str:
         return counted(0, "group")
     if len(sizes) == 1:
         return f"{counted(total, 'group')} of {counted(next(iter(sizes)), noun)}"
-    shown = [f"{many:,} of {size:,}" for size, many in list(sizes.items())[:_SHOWN_SIZES]]
+    shown = [f"{groups:,} of {size:,}" for size, groups in list(sizes.items())[:_SHOWN_SIZES]]
     shown[0] += f" {noun}" if next(iter(sizes)) == 1 else f" {noun}s"
     rest = total - sum(list(sizes.values())[:_SHOWN_SIZES])
     return f"{counted(total, 'group')} ({', '.join(shown)}{f', {rest:,} of other sizes' if rest else ''})"
 
 
 def rule_line(report: Report) -> str:
-    """The rule that made the numbers, in one line."""
+    """The rule that computed the advantages, in one line."""
     used = report.settings
     parts = [f"{used['estimator']}: {used['formula']}"]
     if used["like"]:
@@ -95,7 +95,7 @@ def rule_line(report: Report) -> str:
 
 
 def left_out_line(part: LeftOut, noun: str = "row") -> str:
-    """What a filter left out, in one line; `noun` is what it counts.
+    """What a filter dropped, in one line; `noun` is the counted unit.
 
     Example:
         >>> from advcli.records.settings import FilterSpec, LeftOut
@@ -113,7 +113,7 @@ def _dead(health: Health) -> str:
         return f"{text} (one reward in all rows)" if health.dead_groups else text
     between = health.dead_groups - health.dead_max - health.dead_min
     kinds = {"all-max": health.dead_max, "all-min": health.dead_min, "in between": between}
-    shown = ", ".join(f"{many:,} {kind}" for kind, many in kinds.items() if many)
+    shown = ", ".join(f"{groups:,} {kind}" for kind, groups in kinds.items() if groups)
     return f"{text} ({shown})" if shown else text
 
 
@@ -130,10 +130,10 @@ def _table(columns: Sequence[Column], unit: str) -> "Table":
 
 
 def _values(columns: Sequence[Column], section: str) -> Iterator[tuple[Shown, list[float | None]]]:
-    """The figures of a section, as `Figures` and `Column` declare them, and the value that each column has."""
+    """The figures of a section, as declared in `Figures` and `Column`, with their value in each column."""
     for record in (Figures, Column) if columns else ():
         holders = [column.figures if record is Figures else column for column in columns]
-        for one in fields(record):
-            for shown in getattr(one.type, "__metadata__", ()):
+        for field in fields(record):
+            for shown in getattr(field.type, "__metadata__", ()):
                 if shown.section == section:
-                    yield shown, [getattr(holder, one.name) for holder in holders]
+                    yield shown, [getattr(holder, field.name) for holder in holders]

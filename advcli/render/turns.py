@@ -1,4 +1,4 @@
-"""Rollouts of several rows as the rows of two tables, and a sentence."""
+"""Tables and sentences about rollouts of several rows."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,14 +7,14 @@ from advcli.records.results.inspection import Turns
 from advcli.render.bars import bar
 from advcli.render.numbers import count, number, share, short
 
-# More numbers of turns than this are summed up in one line.
+# Number of lines by turns; the longest rollouts are merged into one more.
 _SHOWN = 10
 
 _Table = tuple[Sequence[str], list[Sequence[str]]]
 
 
 def figures(turns: Turns) -> _Table:
-    """Header and one line: how many there are, and what counting rows does to the mean reward."""
+    """Header and one line: counts, and the mean reward by rollouts and by rows."""
     header = ("rollouts", "turns: mean", "max", "several steps", "rewards differ", "reward", "by rows")
     cells = (
         count(turns.rollouts),
@@ -36,14 +36,13 @@ def weight(turns: Turns) -> Iterator[str]:
 
 
 def anchors(turns: Turns) -> Iterator[str]:
-    """How often turns begin in the same state, and what that does to groups of equal rewards."""
+    """How often turns begin in the same state, and the signal that this gives groups of equal rewards."""
     result = turns.anchors
     if result is None or not result.turns:
         return
     yield (
         f"states: {count(result.states)} in {count(result.turns)} turns; "
-        f"{share(result.shared_share)} of the turns begin in one that "
-        "another turn of their group begins in"
+        f"{share(result.shared_share)} of the turns begin in the same state as another turn of their group"
     )
     if not math.isnan(result.only_share):
         yield (
@@ -53,14 +52,14 @@ def anchors(turns: Turns) -> Iterator[str]:
 
 
 def by_turns(turns: Turns) -> _Table:
-    """Header and lines: the mean reward by the number of turns; the longest rollouts together."""
+    """Header and lines: the mean reward by the number of turns; the longest rollouts are merged."""
     shown, rest = turns.by_turns[:_SHOWN], turns.by_turns[_SHOWN:]
-    lines = [(f"{one.turns:,}", one.rollouts, one.reward_mean) for one in shown]
+    lines = [(f"{part.turns:,}", part.rollouts, part.reward_mean) for part in shown]
     if rest:
-        known = [one for one in rest if not math.isnan(one.reward_mean)]
-        many = sum(one.rollouts for one in known)
-        mean = sum(one.rollouts * one.reward_mean for one in known) / many if many else math.nan
-        lines.append((f"{rest[0].turns:,} or more", sum(one.rollouts for one in rest), mean))
+        rewarded = [part for part in rest if not math.isnan(part.reward_mean)]
+        total = sum(part.rollouts for part in rewarded)
+        mean = sum(part.rollouts * part.reward_mean for part in rewarded) / total if total else math.nan
+        lines.append((f"{rest[0].turns:,} or more", sum(part.rollouts for part in rest), mean))
     rewards = [reward for _, _, reward in lines]
-    cells = [(name, count(many), short(reward), bar(reward, rewards)) for name, many, reward in lines]
+    cells = [(name, count(total), short(reward), bar(reward, rewards)) for name, total, reward in lines]
     return ("turns", "rollouts", "reward", ""), [*cells]

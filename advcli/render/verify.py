@@ -1,4 +1,4 @@
-"""What verifiers say, as tables."""
+"""The result of `verify` as tables."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,76 +18,79 @@ _NAME = 24
 _ROWS = 20
 
 
-def show(found: Verify, console: "Console") -> None:
-    """Print how far A and B agree, where they do not, and what points at a verifier that is wrong."""
-    for line in summary(found):
+def show(result: Verify, console: "Console") -> None:
+    """Print how well A and B agree, where they disagree, and signs of a wrong verifier."""
+    for line in summary(result):
         console.print(line, highlight=False, soft_wrap=True)
-    for name, parts in found.by.items():
+    for name, parts in result.by.items():
         if parts:
             print_whole(_confusions(name, parts[:_ROWS]), console)
-    if any(found.by.values()):
+    if any(result.by.values()):
         _dim(console, "rows that both call right, only A, only B, neither; κ: agreement beyond chance.")
-    if found.same_answer:
-        print_whole(_answers(found.same_answer), console)
-        _dim(console, "A calls all wrong, yet most give one answer: a wrong reference or a hard prompt.")
+    if result.same_answer:
+        print_whole(_answers(result.same_answer), console)
+        _dim(console, "A calls all wrong, yet most give the same answer: a wrong reference or a hard prompt.")
 
 
-def summary(found: Verify) -> Iterator[str]:
+def summary(result: Verify) -> Iterator[str]:
     """The figures over all rows, a line each."""
-    least_a, least_b = found.thresholds
-    places = [f" of {name}" for name in found.inputs] or ["", ""]
-    yield f"A: '{found.a}'{places[0]}, right at {least_a:g} or more"
-    every = found.every
-    if every and least_b is not None and found.false_negative and found.false_positive:
-        yield f"B: '{found.b}'{places[1]}, right at {least_b:g} or more"
-        if found.paired_by is not None:
-            alone = f"{found.only_a:,} only in A, {found.only_b:,} only in B"
-            yield f"rows are paired by {found.paired_by}; {alone}"
+    least_a, least_b = result.thresholds
+    places = [f" of {name}" for name in result.inputs] or ["", ""]
+    yield f"A: '{result.a}'{places[0]}, right at {least_a:g} or more"
+    every = result.every
+    if every and least_b is not None and result.false_negative and result.false_positive:
+        yield f"B: '{result.b}'{places[1]}, right at {least_b:g} or more"
+        if result.paired_by is not None:
+            alone = f"{result.only_a:,} only in A, {result.only_b:,} only in B"
+            yield f"rows are paired by {result.paired_by}; {alone}"
         agreed = (every.both + every.neither) / every.rows
         yield f"agreement: {share(agreed)} of {counted(every.rows, 'row')}, κ {_kappa(every.kappa)}"
         yield (
             f"both right {every.both:,}, only A {every.only_a:,}, only B {every.only_b:,}, neither {every.neither:,}"
         )
-        if found.icc is not None and not math.isnan(found.icc.share):
-            yield f"rewards: intraclass correlation {_kappa(found.icc)}"
-        yield f"of what B calls right, A calls wrong: {_rate(found.false_negative)}"
-        yield f"of what B calls wrong, A calls right: {_rate(found.false_positive)}"
-        yield f"rows on the other side of their group's mean: {count(found.sign_changes)}"
-        live = ", ".join(f"{many:,} {name}" for name, many in found.live.items())
+        if result.icc is not None and not math.isnan(result.icc.share):
+            yield f"rewards: intraclass correlation {_kappa(result.icc)}"
+        yield f"of what B calls right, A calls wrong: {_rate(result.false_negative)}"
+        yield f"of what B calls wrong, A calls right: {_rate(result.false_positive)}"
+        yield f"rows on the other side of their group's mean: {count(result.sign_changes)}"
+        live = ", ".join(f"{total:,} {name}" for name, total in result.live.items())
         yield f"live groups: {live}"
-    if not math.isnan(found.noise.share):
-        yield f"noise that would explain A's live groups: {_rate(found.noise)} of verdicts"
-    yield f"all wrong by A: {counted(found.all_wrong, 'group')}, {found.same_answers:,} with one answer in most rows"
+    if not math.isnan(result.noise.share):
+        yield f"noise that would explain A's live groups: {_rate(result.noise)} of verdicts"
+    same = f"{result.same_answers:,} with the same answer in most rows"
+    yield f"all wrong by A: {counted(result.all_wrong, 'group')}, {same}"
 
 
 def _dim(console: "Console", line: str) -> None:
     console.print(line, style="dim", highlight=False, soft_wrap=True)
 
 
-def _rate(one: Rate) -> str:
-    if math.isnan(one.share):
+def _rate(rate: Rate) -> str:
+    if math.isnan(rate.share):
         return UNDEFINED
-    return f"{share(one.share)} [{share(one.low)}, {share(one.high)}]"
+    return f"{share(rate.share)} [{share(rate.low)}, {share(rate.high)}]"
 
 
-def _kappa(one: Rate) -> str:
-    if math.isnan(one.low):
-        return short(one.share)
-    return f"{short(one.share)} [{short(one.low)}, {short(one.high)}]"
+def _kappa(kappa: Rate) -> str:
+    if math.isnan(kappa.low):
+        return short(kappa.share)
+    return f"{short(kappa.share)} [{short(kappa.low)}, {short(kappa.high)}]"
 
 
 def _confusions(name: str, parts: Sequence[Confusion]) -> "Table":
     table = ruled([name], ["rows", "both", "only A", "only B", "neither", "κ"])
-    for one in parts:
-        counts = (one.rows, one.both, one.only_a, one.only_b, one.neither)
-        table.add_row(_cut(one.name), *map(count, counts), short(one.kappa.share))
+    for part in parts:
+        counts = (part.rows, part.both, part.only_a, part.only_b, part.neither)
+        table.add_row(_cut(part.name), *map(count, counts), short(part.kappa.share))
     return table
 
 
 def _answers(groups: Sequence[SameAnswer]) -> "Table":
     table = ruled(["prompt", "answer"], ["step", "share", "rows"])
-    for one in groups:
-        table.add_row(_cut(one.prompt), _cut(one.answer), one.step, share(one.share), count(one.rows))
+    for group in groups:
+        table.add_row(
+            _cut(group.prompt), _cut(group.answer), group.step, share(group.share), count(group.rows)
+        )
     return table
 
 

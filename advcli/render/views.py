@@ -1,4 +1,4 @@
-"""How a result draws itself: in a terminal as the command prints it, in a notebook in its colours."""
+"""Views of results: in a terminal as the command prints them, in a notebook as HTML."""
 
 import html
 import io
@@ -19,7 +19,7 @@ Draw = Callable[["Console"], None]
 ResultT = TypeVar("ResultT", bound=Result)
 
 _WIDTH = 120
-# No colours of its own but one that reads on white and on black: the notebook's theme has the others.
+# Colours come from the notebook's theme, except one that is readable on both light and dark ground.
 _PRE = (
     "font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; font-size: 12px; line-height: 1.35; "
     "color: inherit; background: transparent; overflow-x: auto; white-space: pre; margin: 0"
@@ -43,7 +43,7 @@ class Tables:
 
     @property
     def rich(self) -> "RenderableType":
-        """For a console of Rich: it is drawn as wide as the console is."""
+        """A Rich renderable, drawn at the width of the console."""
         return _OnConsole(self)
 
     def text(self) -> str:
@@ -51,7 +51,7 @@ class Tables:
         return _printed(self, _console(color=False)).plain
 
     def html(self) -> str:
-        """The tables as one HTML element; text takes the notebook's colour, light or dark."""
+        """The tables as one HTML element; text has the notebook's colour, light or dark."""
         from rich.text import Text
 
         console = _console(color=True)
@@ -76,7 +76,7 @@ class _OnConsole:
 
 def _console(*, color: bool, width: int = _WIDTH) -> "Console":
     """A console that records instead of printing."""
-    # Without colours it is no terminal, and lines are not shortened to its width.
+    # Without colours it is not a terminal, so lines are not shortened to its width.
     return clean(
         width=width,
         force_terminal=color,
@@ -87,7 +87,7 @@ def _console(*, color: bool, width: int = _WIDTH) -> "Console":
 
 
 def shown(result: ResultT, draw: Draw, notes: Sequence[str] = (), warnings: Sequence[str] = ()) -> ResultT:
-    """The result, which now draws itself.
+    """Attach a view to a result, and return it.
 
     Args:
         result: the result.
@@ -100,12 +100,12 @@ def shown(result: ResultT, draw: Draw, notes: Sequence[str] = (), warnings: Sequ
 
 
 def _printed(view: Tables, console: "Console") -> "Text":
-    """What is printed, with its styles."""
+    """The printed text with its styles."""
     from rich.text import Text
 
     with console.capture() as captured:
         view.print(console)
-    # Rich fills the last column with spaces.
+    # Rich pads the last column with spaces.
     lines = (line.rstrip(" ") for line in captured.get().strip("\n").split("\n"))
     return Text("\n").join(map(Text.from_ansi, lines))
 

@@ -1,4 +1,4 @@
-"""Tables that are never wrapped or cut, however narrow the console is."""
+"""Prints tables without cutting anything, on consoles of any width."""
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from rich.table import Column, Table
 
 _UNBOUNDED = 10_000
-# Texts that are folded into less are read letter by letter.
-_ENOUGH = 16
+# Minimum width of a folded column; narrower text is unreadable.
+_MIN_FOLDED = 16
 Item = TypeVar("Item")
 
 
 def ruled(left: Sequence[str], right: Sequence[str]) -> "Table":
-    """An empty table with a rule under its headings and nothing that wraps: texts on the left, numbers on the right."""
+    """An empty table with a rule under its headings and no wrapping: left-aligned text, then right-aligned numbers."""
     from rich import box
     from rich.table import Table
 
@@ -31,8 +31,8 @@ def ruled(left: Sequence[str], right: Sequence[str]) -> "Table":
 def print_whole(table: "Table", console: "Console") -> None:
     """Print a table without cutting anything.
 
-    At a terminal that is too narrow the first column is folded where enough is left for it; else the table is printed
-    as several, each with the first column.
+    In a terminal that is too narrow, the first column is folded if there is enough room for it; else the table is split
+    into several, each with the first column.
     """
     width = needed(table, console)
     if not console.is_terminal or width <= console.width:
@@ -40,7 +40,7 @@ def print_whole(table: "Table", console: "Console") -> None:
         return
     first, *others = table.columns
     room = console.width - width + console.measure(_of(table, [first])).maximum
-    if room >= _ENOUGH or not others:
+    if room >= _MIN_FOLDED or not others:
         first.no_wrap = False
         folded = console.measure(table, options=console.options.update(width=_UNBOUNDED)).minimum
         console.print(_Wide(table, max(folded, console.width)), crop=False)
@@ -50,7 +50,7 @@ def print_whole(table: "Table", console: "Console") -> None:
 
 
 def _of(table: "Table", columns: "Sequence[Column]") -> "Table":
-    """The table with only these of its columns."""
+    """A copy of the table with only these columns."""
     part = copy(table)
     part.columns = [replace(column, _index=position) for position, column in enumerate(columns)]
     return part
@@ -58,7 +58,7 @@ def _of(table: "Table", columns: "Sequence[Column]") -> "Table":
 
 @dataclass(frozen=True)
 class _Wide:
-    """A table in a width that may be more than the console's."""
+    """A table rendered at a width that may exceed the console's."""
 
     table: "Table"
     width: int
@@ -68,14 +68,14 @@ class _Wide:
 
 
 def print_line(text: str, console: "Console", style: str | None = None) -> None:
-    """Print a sentence; at a terminal it is folded at spaces."""
+    """Print a sentence; in a terminal it is folded at spaces."""
     lines = folded(text, console.width) if console.is_terminal else [text]
     for line in lines:
         console.print(line, style=style, highlight=False, soft_wrap=True, markup=False)
 
 
 def folded(text: str, width: int) -> list[str]:
-    """A sentence as lines of at most a width, the second and further ones indented; long words stay whole.
+    """Fold a sentence into lines of a maximum width, indented from the second line on; long words are not broken.
 
     Example:
         >>> folded("one two three", 8)
@@ -87,12 +87,12 @@ def folded(text: str, width: int) -> list[str]:
 def spread(
     items: Sequence[Item], table_of: Callable[[Sequence[Item]], "Table"], console: "Console"
 ) -> Iterator["Table"]:
-    """As many tables as the console needs to show every item whole, at least one item in each.
+    """Split items over as many tables as the console needs, at least one item in each.
 
     Args:
-        items: what the columns of the tables are made of.
-        table_of: makes the table of some of them.
-        console: where they are printed.
+        items: the sources of the columns.
+        table_of: makes a table from some of the items.
+        console: the console that prints them.
     """
     rest = list(items)
     while rest:
@@ -104,5 +104,5 @@ def spread(
 
 
 def needed(table: "Table", console: "Console") -> int:
-    """Width of a table that is not squeezed."""
+    """The natural width of a table."""
     return console.measure(table, options=console.options.update(width=_UNBOUNDED)).maximum

@@ -60,7 +60,7 @@ def test_weights_of_rewards():
 @pytest.mark.parametrize(
     ("frame", "options", "error", "message"),
     [
-        ([1, 2], {}, advcli.UsageError, "is no table; try a DataFrame"),
+        ([1, 2], {}, advcli.UsageError, "is not a table; try a DataFrame"),
         (pd.DataFrame(), {}, advcli.DataError, "frame: no rows"),
         (
             pd.DataFrame({"uid": ["a"], "reward": ["high"]}),
@@ -96,7 +96,7 @@ def test_files(tmp_path):
 
 @pytest.mark.parametrize("path", [3, None, []])
 def test_no_input(path):
-    with pytest.raises(advcli.UsageError, match="names no input; try"):
+    with pytest.raises(advcli.UsageError, match="is not an input; try"):
         advcli.read(path)
 
 

@@ -292,7 +292,7 @@ def test_prompts_that_were_met_at_other_steps_are_said(dump):
     b = dump("b.jsonl", [("p", 0), ("p", 1), ("q", 1), ("q", 0)], step=[1, 1, 3, 3])
     done = run(a, b, "--between")
     assert (
-        "1 prompt in both was not drawn at the same steps: the difference includes what training"
+        "1 prompt in both was not sampled at the same steps: the difference includes what training"
         in done.stderr
     )
     assert "only in A: 0 prompts, 1 step · only in B: 0 prompts, 1 step" in done.stdout
@@ -367,7 +367,7 @@ def test_neither_input_is_ever_overwritten(dump, of):
         (
             "a.jsonl --between",
             UsageError,
-            r"--between compares two INPUTs, A and B, and 1 was given; try a folder or a",
+            r"--between compares two INPUTs, A and B, but 1 was given; try a folder or a",
         ),
         ("a.jsonl a.jsonl a.jsonl --between", UsageError, "and 3 were given"),
         ("--between", UsageError, "and 0 were given"),

@@ -149,7 +149,7 @@ def test_a_row_that_follows_a_group_which_was_left_over(run, tmp_path):
     assert one.look().rows == 19
     with file.open("a") as stream:
         stream.write(text[11])
-    with pytest.raises(DataError, match=r"r\.jsonl:20: a row of step 1, whose groups are written already"):
+    with pytest.raises(DataError, match=r"r\.jsonl:20: a row of step 1, whose groups are already written"):
         one.look()
 
 
@@ -189,9 +189,9 @@ def test_a_run_that_goes_on_continues(run, tmp_path):
     assert follower(run, tmp_path / "out").look().rows == 36
     full = once(run, tmp_path / "full")["r.adv.jsonl"]
     assert out.read_bytes() == b"".join(full.splitlines(keepends=True)[:60])
-    with pytest.raises(UsageError, match="is of a run with other inputs or options"):
+    with pytest.raises(UsageError, match="is from a run with other inputs or options"):
         follower(run, tmp_path / "out", n=4)
-    with pytest.raises(UsageError, match=r"is not empty, and has no \.advcli-follow\.json"):
+    with pytest.raises(UsageError, match=r"is not empty and has no \.advcli-follow\.json"):
         follower(run, tmp_path / "full")
     assert follower(run, tmp_path / "out", force=True).look().rows == 60
 
@@ -236,13 +236,13 @@ def test_what_cannot_be_followed(run, tmp_path):
     file.write_text("".join(lines([1, 2])))
     bare = tmp_path / "bare.jsonl"
     bare.write_text('{"prompt": "p", "reward": 1}\n{"prompt": "p", "reward": 0}\n')
-    with pytest.raises(UsageError, match="nothing says when a group is whole"):
+    with pytest.raises(UsageError, match="nothing says when a group is complete"):
         follower(bare, tmp_path / "b").look()
     one = follower(run, tmp_path / "c")
     assert one.look().rows == 12
     with file.open("a") as stream:
         stream.write("".join(lines([1, 3])))
-    with pytest.raises(DataError, match=r"r\.jsonl:25: a row of step 1, whose groups are written already"):
+    with pytest.raises(DataError, match=r"r\.jsonl:25: a row of step 1, whose groups are already written"):
         one.look()
     file.write_text("".join(lines([1])[:5]))
     with pytest.raises(DataError, match="has changed since it was annotated"):
@@ -299,7 +299,7 @@ def test_looks_again_only_after_a_change_and_stops_at_what_stays_wrong(tmp_path,
 def test_inspect_reads_complete_lines_and_goes_on(run, monkeypatch):
     text = lines([1, 2])
     (run / "r.jsonl").write_text("".join(text[:12]) + text[12][:20])
-    monkeypatch.setattr(follow, "_EVERY", 0)
+    monkeypatch.setattr(follow, "_INTERVAL", 0)
     monkeypatch.setattr(follow.time, "sleep", lambda _: (run / "r.jsonl").write_text("".join(text)))
     done = CliRunner().invoke(app, ["inspect", str(run), "--follow", "--json", "--fail-if", "rows > 20"])
     assert [json.loads(line)["rows"] for line in done.stdout.splitlines()] == [12, 24]

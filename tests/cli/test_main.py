@@ -344,7 +344,7 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(("patience", "shown"), [(0.0, True), (60.0, False)])
 def test_a_bar_is_there_once_the_work_takes_long(monkeypatch, patience, shown):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setattr(output, "_PATIENCE", patience)
+    monkeypatch.setattr(output, "_PROGRESS_AFTER", patience)
     threads = threading.active_count()
     with output.progress("reading", "rows") as advance:
         # No thread yet: a copy of this process may be made.

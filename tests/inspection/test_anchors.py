@@ -46,7 +46,10 @@ def test_figures_by_hand(tmp_path):
 
 def test_what_is_said(tmp_path):
     text = " ".join(inspect(write(tmp_path / "a.jsonl", TURNS)).split())
-    assert "states: 7 in 10 turns; 60.0% of the turns begin in one that another turn of their group" in text
+    assert (
+        "states: 7 in 10 turns; 60.0% of the turns begin in the same state as another turn of their group"
+        in text
+    )
     assert "groups with signal through states alone: 33.3%; with equal rewards: 66.7%" in text
 
 

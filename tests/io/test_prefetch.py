@@ -115,7 +115,7 @@ def test_a_folder_with_a_file_that_has_to_be_copied_is_not_read_ahead(dump, monk
     monkeypatch.undo()
     request = Request((str(dump.parent),), Settings(), ColumnOptions(), prefetch=start)
     with request.opened() as sources:
-        assert request.ahead(sources, ColumnOptions()) is None
+        assert request.prefetched(sources, ColumnOptions()) is None
         assert len(sources) == 2
 
 

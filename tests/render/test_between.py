@@ -104,8 +104,8 @@ def test_the_answer_comes_first():
     assert lines[:11] == [
         "B − A: +0.25 in mean reward per prompt, over 20 prompts in both",
         "95% interval -0.125 … +0.5, p 0.12 (over prompts, not over seeds)",
-        "smallest difference this could show: 0.375 (p < 0.05 in 4 of 5 tries)",
-        "showing 0.25 would take 50 prompts (30 more)",
+        "smallest detectable difference: 0.375 (p < 0.05 with 80% power)",
+        "detecting 0.25 would take 50 prompts (30 more)",
         "11 up, 8 down, 1 the same; rank agreement of the prompts 0.5",
         "in both: 2 prompts (8 rows of A, 9 of B), 1 step",
         "only in A: 0 prompts, 0 steps · only in B: 1 prompt, 0 steps",
@@ -134,7 +134,7 @@ def test_joined_rows():
     assert drawn(IT).splitlines()[-4:] == [
         "8 rows joined by 'id'; 0 of A and 1 of B without a partner",
         "reward: 25.0% of 8 rows changed (1 up, 1 down), B − A 0 in the mean",
-        "advantage: 25.0% of 8 rows have another sign (−, 0, +), 12.5% the opposite one",
+        "advantage: 25.0% of 8 rows have another sign (−, 0, +), 12.5% the opposite sign",
         "rank agreement of the advantages within groups 0.5",
     ]
     none = replace(ROWS, rows=0, rewarded=0, advantages=0, difference=NAN)
@@ -198,14 +198,14 @@ def test_without_steps_none_are_spoken_of():
             [
                 "B − A: +0.25 in mean reward per prompt, over 20 prompts in every run",
                 "95% interval -0.125 … +0.5, p 0.12 (over prompts and 1 run of A, 3 of B)",
-                "showing 0.25 would take 7 runs a side",
+                "detecting 0.25 would take 7 runs per side",
             ],
         ),
         (
             {"runs_a": 2, "runs_b": 2, "runs_needed": 7},
-            ["showing 0.25 would take 50 prompts (30 more) or 7 runs a side"],
+            ["detecting 0.25 would take 50 prompts (30 more) or 7 runs per side"],
         ),
-        ({"prompts_needed": None}, ["showing 0.25 would take more prompts and more runs"]),
+        ({"prompts_needed": None}, ["detecting 0.25 would take more prompts and more runs"]),
     ],
 )
 def test_how_sure_it_is(more, lines):

@@ -94,14 +94,14 @@ def test_phantoms_of_the_same_groups_share_a_line():
     place = next(place for place, line in enumerate(lines) if line.startswith("phantoms"))
     assert lines[place + 1 : place + 4] == [
         "3 groups, 14 rows: slime 10",
-        "3 groups, 15 rows: grpo (here) 0.5; verl, trl 0.25",
+        "3 groups, 15 rows: grpo (these settings) 0.5; verl, trl 0.25",
         "none: easyr1 not computed; all others",
     ]
 
 
 def test_phantoms_of_no_rule():
     lines = shown(phantoms=(Phantoms("grpo", 0, 0, 0.0), Phantoms("verl:grpo", 0, 0, 0.0)))
-    assert "none: every framework, and here" in lines
+    assert "none: every framework, and these settings" in lines
 
 
 @pytest.mark.parametrize("width", [70, 80])
@@ -165,7 +165,7 @@ def test_steps_and_outliers():
 
 def test_many_steps_and_many_outliers():
     lines = shown(steps=50, per_step=tuple(step(n, 99.0, n) for n in range(50)))
-    assert "50 steps in 10 stretches; --json has each" in lines
+    assert "50 steps in 10 bins; --json has each" in lines
     assert "0 to 4" in {line[:6] for line in lines}
     assert [line.split(":")[0] for line in lines if line.startswith("! step")] == [
         "! step 49",

@@ -55,7 +55,7 @@ def command(
             shared,
             prefix=prefix,
             # A prefetch would read the files before the extra columns are known to be free.
-            ahead=not off_policy,
+            prefetch=not off_policy,
             advance=lambda rows: advance and advance(rows, None),
             log_probs="figures" if off_policy else "",
         )

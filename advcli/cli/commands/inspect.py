@@ -54,7 +54,7 @@ FailIf = Annotated[
     list[str] | None,
     _option(
         "Exit with code 1 if true: 'dead > 0.5', 'missing > 0', ... Repeatable. Metrics: "
-        + "; ".join(f"{name}, {told}" for name, (_, told) in FIGURES.items())
+        + "; ".join(f"{name}, {text}" for name, (_, text) in FIGURES.items())
         + ". Conditions on undefined metrics never trigger.",
         metavar="CONDITION",
     ),
@@ -88,7 +88,7 @@ def command(
         find_outcomes=True,
         ungrouped=True,
         log_probs="figures" if shared.engine == "local" else "",
-        ahead=not follow,
+        prefetch=not follow,
     )
     from advcli.inspection.details import Wanted
     from advcli.records.results.inspect import InspectResult
@@ -101,12 +101,12 @@ def command(
     else:
         screens = iter([(run(request, wanted, near_dead=near_dead), output.drawn)])
     for result, draw in screens:
-        checked = [one.check(result) for one in bounds]
+        checked = [condition.check(result) for condition in bounds]
         output.remarks(result.notes, quiet=shared.quiet)
         if shared.json_:
             typer.echo(dumped(InspectResult.of(result, checked)))
         elif not shared.quiet:
             draw(partial(show, result))
         output.conditions(checked)
-        if any(one.held for one in checked):
+        if any(condition.held for condition in checked):
             raise typer.Exit(1)

@@ -78,7 +78,7 @@ def command(
     other = None
     if between is not None:
         own = replace(shared, **overrides(b or (), but=("join", "runs")))
-        other = flags.build([between], own, ahead=False, named=True, ungrouped=True)
+        other = flags.build([between], own, prefetch=False, named=True, ungrouped=True)
     check = partial(_check, out, png, force=force)
     tell = output.progress_messages(quiet=shared.quiet)
     page = run(request, texts=texts, search=not no_match, other=other, check=check, tell=tell)

@@ -117,7 +117,7 @@ def _requests(
     if len(inputs) == 2 and not two.together and vs_reward is None:
         own, join = of_b(inputs, two.b or (), two.join, but=_NO_OPTIONS)
         # Prefetching two inputs at once would slow both down.
-        build = partial(flags.build, ahead=False, named=True, ungrouped=True)
+        build = partial(flags.build, prefetch=False, named=True, ungrouped=True)
         b = replace(shared, **own)
         return build([inputs[0]], shared, by=by, row=two.join), build([inputs[1]], b, row=join)
     if len(inputs) != 2:

@@ -25,7 +25,7 @@ from advcli.inspection.details import (
     listed,
     no_group,
     step_code,
-    told,
+    texts_of,
 )
 from advcli.io.lookup import read_lines, rows_with_key
 from advcli.io.read import read_one
@@ -220,4 +220,4 @@ def texts(
     for row in rows:
         wanted.setdefault(int(lines[row - start]), []).append((row, int(nth[row - start])))
     read = patiently(job.sources[number], lambda source: read_lines(source, job.choice, wanted))
-    return {row: told(columns, job.choice.prompt) for row, columns in read.items()}
+    return {row: texts_of(columns, job.choice.prompt) for row, columns in read.items()}

@@ -1,4 +1,4 @@
-"""Drawings of the page as plain data: axes, and layers of paths in a square of 1000 × 1000 that takes any shape."""
+"""Drawings of the report as plain data: axes, and layers of SVG paths in a 1000 × 1000 square that is stretched to fit."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,8 +12,8 @@ _TICKS = 5
 _LABELS = 8
 _LABEL = 14
 _DIGITS = 6
-# Differences of larger numbers overflow.
-_FAR = 1e300
+# Values are clamped to this: differences of larger numbers overflow.
+_LIMIT = 1e300
 _FORMS: Mapping[str, Callable[[float], str]] = {
     "number": number,
     "count": count,
@@ -29,8 +29,8 @@ class Axis:
         label: what it shows.
         low: value at the left or lower end.
         high: value at the other end.
-        form: how its values are written: "number", "count", "share".
-        names: the text at 0, 1, 2 …, where it counts categories; () elsewhere.
+        form: format of its values: "number", "count", "share".
+        names: the labels at 0, 1, 2 … of a categorical axis; () for a numeric one.
     """
 
     label: str
@@ -41,35 +41,35 @@ class Axis:
 
     @classmethod
     def over(cls, label: str, values: Sequence[float], *, zero: bool = False, form: str = "number") -> "Axis":
-        """An axis that holds some values with a little space around them.
+        """An axis that covers values with a margin.
 
         Args:
             label: what it shows.
-            values: what it holds; NaN is left out.
+            values: the values to cover; NaN is ignored.
             zero: start at 0, so that lengths and heights can be compared.
-            form: how its values are written.
+            form: format of its values.
         """
-        known = [_bounded(one) for one in values if not math.isnan(one)] or [0.0]
+        known = [_bounded(value) for value in values if not math.isnan(value)] or [0.0]
         low, high = (min(0.0, *known), max(0.0, *known)) if zero else (min(known), max(known))
-        space = 0.05 * (high - low) or 0.5 * abs(high) or 1.0
+        margin = 0.05 * (high - low) or 0.5 * abs(high) or 1.0
         return cls(
             label,
-            low if zero and low == 0 else low - space,
-            high if zero and high == 0 > low else high + space,
+            low if zero and low == 0 else low - margin,
+            high if zero and high == 0 > low else high + margin,
             form,
         )
 
     @classmethod
     def of(cls, label: str, names: Sequence[str]) -> "Axis":
-        """An axis with a place per name."""
+        """A categorical axis."""
         return cls(label, -0.5, len(names) - 0.5, "number", tuple(names))
 
     def at(self, value: float) -> float:
-        """Where a value lies, from 0 to 1000."""
+        """The position of a value, from 0 to 1000."""
         return round((_bounded(value) - self.low) / (self.high - self.low) * SIDE, 2)
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Where the axis is marked, in percent, and with what."""
+        """Position in percent and label of each tick."""
         if self.names:
             every = math.ceil(len(self.names) / _LABELS)
             chosen = range(0, len(self.names), every)
@@ -81,19 +81,19 @@ class Axis:
 
     @property
     def width(self) -> int:
-        """Characters of the longest mark."""
+        """Characters of the longest tick label."""
         return max((len(text) for _, text in self.ticks()), default=1)
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Marks of one look.
+    """Marks of one style.
 
     Attributes:
         look: "bars" (filled), "outline", "line", "band", "whisker" or "points".
-        colour: the role that colours it: "original", "processed" or "dead".
-        path: what is drawn, in the language of SVG paths.
-        name: what the legend says; "" for no entry.
+        colour: the role that sets its colour: "original", "processed" or "dead".
+        path: SVG path data.
+        name: its entry in the legend; "" for none.
         size: width of points.
     """
 
@@ -109,11 +109,11 @@ class Chart:
     """Layers between two axes.
 
     Attributes:
-        x: to the right.
-        y: upwards.
-        layers: the lowest first.
-        at: where the data are, for the pointer: "x" and, for points, "y" from 0 to 1000; "find": what the list of groups
-            is filtered by on a click.
+        x: the horizontal axis.
+        y: the vertical axis.
+        layers: bottom layer first.
+        at: positions of the data for hover and click: "x" and, for points, "y" from 0 to 1000; "find": the search term
+            for the list of groups.
     """
 
     x: Axis
@@ -123,12 +123,12 @@ class Chart:
 
     @property
     def legend(self) -> tuple[Layer, ...]:
-        """The layers with a name, where there are several."""
+        """The named layers, if there are several."""
         named = tuple(layer for layer in self.layers if layer.name)
         return named if len(named) > 1 else ()
 
     def line(self, x: Sequence[float], y: Sequence[float]) -> str:
-        """A path through points, broken where one is undefined."""
+        """A path through points, interrupted at undefined ones."""
         path, pen = [], "M"
         for position, value in zip(x, y, strict=True):
             if not math.isfinite(value):
@@ -139,35 +139,35 @@ class Chart:
         return "".join(path)
 
     def points(self, x: Sequence[float], y: Sequence[float]) -> str:
-        """A path of dots: lines without length, whose round ends keep their shape however the square is stretched."""
-        known = [one for one in zip(x, y, strict=True) if all(map(math.isfinite, one))]
-        return "".join(f"M{self._at(*one)}h0" for one in known)
+        """A path of dots: zero-length lines, whose round caps keep their shape when the square is stretched."""
+        finite = [point for point in zip(x, y, strict=True) if all(map(math.isfinite, point))]
+        return "".join(f"M{self._at(*point)}h0" for point in finite)
 
     def whiskers(self, x: Sequence[float], ends: Sequence[tuple[float, float]]) -> str:
-        """A path of upright lines."""
-        known = [
-            (position, *one) for position, one in zip(x, ends, strict=True) if all(map(math.isfinite, one))
+        """A path of vertical lines."""
+        finite = [
+            (position, *pair) for position, pair in zip(x, ends, strict=True) if all(map(math.isfinite, pair))
         ]
         return "".join(
-            f"M{self._at(position, low)}V{SIDE - self.y.at(high):g}" for position, low, high in known
+            f"M{self._at(position, low)}V{SIDE - self.y.at(high):g}" for position, low, high in finite
         )
 
     def band(self, x: Sequence[float], ends: Sequence[tuple[float, float]]) -> str:
-        """A path around every stretch between two curves."""
-        path, stretch = [], []
-        for position, one in [*zip(x, ends, strict=True), (math.nan, (math.nan, math.nan))]:
-            if all(map(math.isfinite, one)):
-                stretch.append((position, *one))
+        """A path around the area between two curves, interrupted where they are undefined."""
+        path, segment = [], []
+        for position, pair in [*zip(x, ends, strict=True), (math.nan, (math.nan, math.nan))]:
+            if all(map(math.isfinite, pair)):
+                segment.append((position, *pair))
                 continue
-            if stretch:
-                up = [self._at(position, high) for position, _, high in stretch]
-                down = [self._at(position, low) for position, low, _ in reversed(stretch)]
+            if segment:
+                up = [self._at(position, high) for position, _, high in segment]
+                down = [self._at(position, low) for position, low, _ in reversed(segment)]
                 path.append(f"M{'L'.join([*up, *down])}Z")
-            stretch = []
+            segment = []
         return "".join(path)
 
     def bars(self, ends: Sequence[tuple[float, float]], heights: Sequence[float]) -> str:
-        """A path around upright bars, or around the staircase that adjoining ones make."""
+        """A path around vertical bars; adjacent bars share one outline."""
         base, path, last = f"{SIDE - self.y.at(0):g}", "", math.nan
         for (low, high), height in zip(ends, heights, strict=True):
             if not height:
@@ -187,9 +187,9 @@ class Cell:
 
     Attributes:
         text: its value.
-        detail: what else is known of it.
-        part: where the value lies between the smallest, 0, and the largest, 1.
-        chosen: whether the cell is marked.
+        detail: its tooltip.
+        part: the value scaled to 0 for the smallest and 1 for the largest.
+        chosen: whether the cell is framed.
     """
 
     text: str
@@ -203,9 +203,9 @@ class Heat:
     """A table whose cells are coloured by their value.
 
     Attributes:
-        across: what the columns are.
-        down: what the rows are.
-        columns: heading of each.
+        across: what the columns show.
+        down: what the rows show.
+        columns: their headings.
         rows: (heading, cells).
     """
 
@@ -217,11 +217,11 @@ class Heat:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars to the right of their names, to the left of 0 where negative.
+    """Horizontal bars next to their names; negative ones extend to the left of 0.
 
     Attributes:
-        rows: (name, where the bar begins and how wide it is in percent, value).
-        zero: where 0 is, in percent.
+        rows: (name, start of the bar in percent, its width in percent, value).
+        zero: position of 0 in percent.
     """
 
     rows: tuple[tuple[str, float, float, str], ...]
@@ -229,19 +229,19 @@ class Bars:
 
     @classmethod
     def of(cls, names: Sequence[str], values: Sequence[float], texts: Sequence[str]) -> "Bars":
-        """Bars of some values."""
-        known = [one if math.isfinite(one) else 0.0 for one in values]
-        low, high = min(0.0, *known), max(0.0, *known)
-        size = 100 / (high - low) if high > low else 0.0
+        """Bars for values."""
+        finite = [value if math.isfinite(value) else 0.0 for value in values]
+        low, high = min(0.0, *finite), max(0.0, *finite)
+        scale = 100 / (high - low) if high > low else 0.0
         rows = (
-            (name, round((min(0.0, value) - low) * size, 1), round(abs(value) * size, 1), text)
-            for name, value, text in zip(names, known, texts, strict=True)
+            (name, round((min(0.0, value) - low) * scale, 1), round(abs(value) * scale, 1), text)
+            for name, value, text in zip(names, finite, texts, strict=True)
         )
-        return cls(tuple(rows), round(-low * size, 1))
+        return cls(tuple(rows), round(-low * scale, 1))
 
 
 def nice(low: float, high: float, *, whole: bool = False) -> list[float]:
-    """Round numbers from one end to the other; integers only if `whole`.
+    """Round tick values between two numbers; integers only if `whole`.
 
     Example:
         >>> nice(-0.03, 1.03), nice(0, 230), nice(0, 2.1, whole=True)
@@ -249,19 +249,19 @@ def nice(low: float, high: float, *, whole: bool = False) -> list[float]:
     """
     rough = (high - low) / _TICKS
     size = 10.0 ** math.floor(math.log10(rough))
-    step = next(size * one for one in (1, 2, 5, 10) if size * one >= rough * 0.8)
+    step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough * 0.8)
     step = max(step, 1.0) if whole else step
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [float(f"{position * step:.12g}") for position in range(first, last + 1)]
 
 
 def rounded(values: Sequence[float]) -> list[float | None]:
-    """Six significant digits are more than a screen shows; null where undefined."""
+    """Round to six significant digits, more than a screen shows; None if undefined."""
     return [float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None for value in values]
 
 
 def _bounded(value: float) -> float:
-    return min(_FAR, max(-_FAR, value))
+    return min(_LIMIT, max(-_LIMIT, value))
 
 
 def _short(text: str) -> str:

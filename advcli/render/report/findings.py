@@ -1,4 +1,4 @@
-"""What a reader should know first: a sentence each, with links to the plot, the table or the groups that show it."""
+"""The findings of the report: a sentence each, with links to the plot, the table or the groups."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from advcli.render.numbers import number, share
 from advcli.render.prompts import states_line
 from advcli.render.report import query
 
-# Weaker correlations of length and advantage, and smaller shares of the live groups, are no finding.
+# Minimum correlation of length and advantage, and minimum share of live groups, for a finding.
 _CORRELATED = 0.2
 _NOTABLE = 0.1
 _STEPS = 3
@@ -21,12 +21,12 @@ _RULES = 3
 
 @dataclass(frozen=True)
 class Link:
-    """Where a finding can be seen.
+    """A link to where a finding can be seen.
 
     Attributes:
-        label: what is there.
+        label: its text.
         target: id of an element of the page.
-        find: what the list of groups is filtered by; "" where the target is not the list.
+        find: search term for the list of groups; "" if the target is not the list.
     """
 
     label: str
@@ -40,8 +40,8 @@ class Finding:
 
     Attributes:
         text: the sentence.
-        links: where to look.
-        doubt: whether it says that something may be wrong.
+        links: links to where it can be seen.
+        doubt: whether it means that something may be wrong.
         name: its id on the page; "" for none.
     """
 
@@ -52,7 +52,7 @@ class Finding:
 
 
 def findings(page: Page) -> tuple[Finding, ...]:
-    """Everything worth a sentence, the most important first."""
+    """All findings, most important first."""
     return tuple(finding for find in _FINDINGS for finding in find(page))
 
 
@@ -67,8 +67,8 @@ def _dead(page: Page) -> Iterator[Finding]:
         yield Finding("No group has two valid rewards: nothing can be compared.", doubt=True)
         return
     if not signal.dead_groups:
-        said = verb(able, "The only group carries a signal.", f"All {able:,} groups carry a signal.")
-        yield Finding(said, (Link("plot", "groups"),))
+        text = verb(able, "The only group carries a signal.", f"All {able:,} groups carry a signal.")
+        yield Finding(text, (Link("plot", "groups"),))
         return
     between = signal.dead_groups - signal.dead_groups_all_max - signal.dead_groups_all_min
     kinds = (
@@ -76,9 +76,9 @@ def _dead(page: Page) -> Iterator[Finding]:
         (signal.dead_groups_all_min, "by none"),
         (between, "constant in between"),
     )
-    # Of one reward only, nothing can be said to be solved or not.
-    said = ", ".join(f"{count:,} {what}" for count, what in kinds if count and signal.min != signal.max)
-    of_kinds = f": {said}" if said else ""
+    # If all rewards are equal, nothing is known to be solved or not.
+    listed = ", ".join(f"{count:,} {what}" for count, what in kinds if count and signal.min != signal.max)
+    of_kinds = f": {listed}" if listed else ""
     carries = verb(signal.dead_groups, "carries", "carry")
     yield Finding(
         f"{signal.dead_groups:,} of {counted(able, 'group')} ({share(signal.dead_groups / able)}) {carries} no signal{of_kinds}.",
@@ -118,30 +118,30 @@ def _missing(page: Page) -> Iterator[Finding]:
 
 def _steps(page: Page) -> Iterator[Finding]:
     steps = page.inspection.facts.per_step
-    far = sorted((one for one in steps if one.outlier), key=lambda one: -one.robust_z)
-    for one in far[:_STEPS]:
+    outliers = sorted((step for step in steps if step.outlier), key=lambda step: -step.robust_z)
+    for step in outliers[:_STEPS]:
         yield Finding(
-            f"Step {one.step} stands out by {standing_out(one)}.",
-            (_groups("groups", query.term("step", one.step)), Link("all", "table-steps-that-stand-out")),
+            f"Step {step.step} stands out by {standing_out(step)}.",
+            (_groups("groups", query.term("step", step.step)), Link("all", "table-steps-that-stand-out")),
             doubt=True,
         )
     if len(steps) > 1:
-        yield from _course(page, steps[0], steps[-1])
+        yield from _reward_change(page, steps[0], steps[-1])
 
 
-def _course(page: Page, first: StepFigures, last: StepFigures) -> Iterator[Finding]:
-    """How the mean reward went from the first step to the last; nothing where one of them has none."""
+def _reward_change(page: Page, first: StepFigures, last: StepFigures) -> Iterator[Finding]:
+    """The mean reward at the first and at the last step; nothing if one of them has none."""
     if not math.isfinite(first.reward_mean + last.reward_mean):
         return
     (low, high), (later_low, later_high) = page.intervals["reward_mean"][0], page.intervals["reward_mean"][-1]
     ends = f"{number(first.reward_mean)} at step {first.step}, {number(last.reward_mean)} at step {last.step}"
     if math.isnan(low + later_low):
-        sure = "too few groups differ for an interval"
+        certainty = "too few groups differ for an interval"
     elif later_low > high or later_high < low:
-        sure = "their 95% intervals are apart"
+        certainty = "their 95% intervals do not overlap"
     else:
-        sure = "their 95% intervals overlap"
-    yield Finding(f"Mean reward: {ends}; {sure}.", (Link("plot", "reward-by-step"),))
+        certainty = "their 95% intervals overlap"
+    yield Finding(f"Mean reward: {ends}; {certainty}.", (Link("plot", "reward-by-step"),))
 
 
 def _prompts(page: Page) -> Iterator[Finding]:
@@ -152,22 +152,22 @@ def _prompts(page: Page) -> Iterator[Finding]:
 
 
 def _phantoms(page: Page) -> Iterator[Finding]:
-    ours, *others = page.inspection.facts.phantoms or (None,)
+    own, *others = page.inspection.facts.phantoms or (None,)
     table = (Link("table", "table-phantom-advantages-in-dead-groups"),)
-    if ours is not None and ours.groups:
+    if own is not None and own.groups:
         yield Finding(
-            f"{counted(ours.groups, 'dead group')} {verb(ours.groups, 'has', 'have')} "
-            f"an advantage other than 0 under {ours.rule}: "
-            f"|A| up to {number(ours.max_abs_adv)}.",
+            f"{counted(own.groups, 'dead group')} {verb(own.groups, 'has', 'have')} "
+            f"a nonzero advantage under {own.rule}: "
+            f"|A| up to {number(own.max_abs_adv)}.",
             table,
             doubt=True,
         )
-    result = sorted((one for one in others if one.groups), key=lambda one: -one.max_abs_adv)
-    if result:
-        said = [f"{one.rule} (|A| up to {number(one.max_abs_adv)})" for one in result]
-        groups = max(one.groups for one in result)
+    affected = sorted((rule for rule in others if rule.groups), key=lambda rule: -rule.max_abs_adv)
+    if affected:
+        rules = [f"{rule.rule} (|A| up to {number(rule.max_abs_adv)})" for rule in affected]
+        groups = max(rule.groups for rule in affected)
         yield Finding(
-            f"Up to {counted(groups, 'dead group')} would be trained on under {shortened(said, _RULES)}.",
+            f"Up to {counted(groups, 'dead group')} would be trained on under {shortened(rules, _RULES)}.",
             table,
             doubt=True,
         )
@@ -188,18 +188,18 @@ def _length(page: Page) -> Iterator[Finding]:
     if length is not None and abs(length.with_advantage) >= _CORRELATED:
         more = "higher" if length.with_advantage > 0 else "lower"
         yield Finding(
-            f"Longer responses get {more} advantages: correlation {number(length.with_advantage)} inside groups.",
+            f"Longer responses get {more} advantages: correlation {number(length.with_advantage)} within groups.",
             (Link("plot", "length"),),
         )
 
 
 def _extreme(page: Page) -> Iterator[Finding]:
     if page.browser and 0 < page.browser[0].max_centred < math.inf:
-        one = page.browser[0]
-        step = f" of step {one.step}" if one.step else ""
+        group = page.browser[0]
+        step = f" of step {group.step}" if group.step else ""
         yield Finding(
-            f"The reward furthest from the mean of its group ({number(one.max_centred)}) is in group {one.group}{step}.",
-            (_groups("rows", f"group:{one.group}"),),
+            f"The reward furthest from the mean of its group ({number(group.max_centred)}) is in group {group.group}{step}.",
+            (_groups("rows", f"group:{group.group}"),),
         )
 
 

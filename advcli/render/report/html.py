@@ -1,4 +1,4 @@
-"""The page itself: one file that needs no network."""
+"""Renders the report: one file that needs no network."""
 
 import json
 import math
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 def html(page: Page) -> str:
     """The page as HTML.
 
-    Every value is escaped: what a model wrote is data. The page loads nothing, and its policy says so to the browser.
+    Every value is escaped, because responses are untrusted. The page loads nothing, and its content security policy
+    enforces that.
     """
     drawn = plots(page)
     return (
@@ -48,7 +49,7 @@ def html(page: Page) -> str:
 
 
 def picture(plot: Plot) -> str:
-    """A page with one plot and nothing else, on light ground."""
+    """A page with a single plot, on light ground."""
     return _environment().get_template("picture.html.j2").render(plot=plot)
 
 
@@ -61,7 +62,7 @@ def _environment() -> "Environment":
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        # What is marked as safe is of a subclass, and our own.
+        # Markup that is marked as safe has a subclass of str.
         finalize=lambda value: shown(value, keep="\t\n") if type(value) is str else value,
     )
     environment.globals["counted"] = counted
@@ -70,7 +71,7 @@ def _environment() -> "Environment":
 
 
 def _numbers(plot: Plot) -> dict[str, Any]:
-    """What is drawn, for the reader and for the pointer."""
+    """The data of a plot, with the positions and axes that its hover text needs."""
     if not isinstance(plot.figure, Chart):
         return {"data": plot.data}
     axes = {"x": asdict(plot.figure.x), "y": asdict(plot.figure.y)}
@@ -78,7 +79,7 @@ def _numbers(plot: Plot) -> dict[str, Any]:
 
 
 def _columns(page: Page) -> list[tuple[str, str]]:
-    """Key, by which the list of groups is sorted, and heading of each of its columns; "" where it is not sorted."""
+    """Sort key and heading of each column of the list of groups; "" for columns that can't be sorted."""
     result = [
         ("group", "group"),
         ("step", "step"),
@@ -92,11 +93,11 @@ def _columns(page: Page) -> list[tuple[str, str]]:
         ("state", "state"),
         ("prompt", "prompt"),
     ]
-    return result if page.inspection.facts.steps else [one for one in result if one[0] != "step"]
+    return result if page.inspection.facts.steps else [pair for pair in result if pair[0] != "step"]
 
 
 def _state(page: Page, group: Group) -> str:
-    """Whether the group carries a signal."""
+    """The state of a group: dead, live, single or no reward."""
     signal = page.inspection.facts.signal
     if group.dead and signal.min == signal.max:
         return "dead"
@@ -109,7 +110,7 @@ def _state(page: Page, group: Group) -> str:
 
 
 def _rows(page: Page) -> dict[str, Any]:
-    """The groups and their rows, as the page's script reads them."""
+    """The groups and their rows, for the page's script."""
     return {
         "columns": ["row", "reward", "original", "processed", "kept", "tokens", "text"],
         "total": page.inspection.facts.groups,
@@ -124,13 +125,13 @@ def _group(page: Page, group: Group) -> dict[str, Any]:
     figures |= {"group": group.group, "step": _displayed(group.step), "size": group.size, "left": group.left}
     rows = [
         (
-            _displayed(one.place.rpartition("/")[2]),
-            *map(_short, (one.reward, one.original, one.processed)),
-            one.kept,
-            one.length,
-            _displayed(one.text),
+            _displayed(row.place.rpartition("/")[2]),
+            *map(_short, (row.reward, row.original, row.processed)),
+            row.kept,
+            row.length,
+            _displayed(row.text),
         )
-        for one in group.rows
+        for row in group.rows
     ]
     return {"figures": figures | {"state": _state(page, group), "prompt": group.prompt[:20]}, "rows": rows}
 
@@ -144,7 +145,7 @@ def _short(value: float) -> float:
 
 
 def _sparks(page: Page) -> Iterator[tuple[int, str]]:
-    """A bar per reward of each group in ascending order, as a path in a field of 10 × 100 per row."""
+    """Group → SVG path with a bar per reward in ascending order, each 10 × 100 units."""
     signal = page.inspection.facts.signal
     axis = Axis.over("", [signal.min, signal.max], zero=True)
     for group in page.browser:
@@ -152,14 +153,14 @@ def _sparks(page: Page) -> Iterator[tuple[int, str]]:
 
 
 def _bars(group: Group, axis: Axis) -> Iterator[str]:
-    rewards = sorted(one.reward for one in group.rows if not math.isnan(one.reward))
+    rewards = sorted(row.reward for row in group.rows if not math.isnan(row.reward))
     for position, reward in enumerate(rewards):
-        # A reward at the lower end is still a row.
+        # Even the lowest reward gets a visible bar.
         yield f"M{10 * position} 100v-{4 + round(axis.at(reward) * 0.096)}h8V100"
 
 
 def embedded(value: Any) -> str:  # noqa: ANN401  anything that JSON can say
-    r"""JSON that may stand inside a script element, whatever the texts in it say.
+    r"""JSON that is safe inside a script element.
 
     Example:
         >>> embedded({"a": "</script>"})

@@ -1,4 +1,4 @@
-"""The plots of the page as PNG files, taken in an installed Chrome or Chromium."""
+"""Screenshots of the report's plots as PNG, taken with an installed Chrome or Chromium."""
 
 import subprocess
 import tempfile
@@ -24,24 +24,24 @@ _BROWSERS = (
     r"C:\Program Files\Google\Chrome\Application\chrome.exe",
 )
 _WIDTH, _SCALE = 900, 2
-# A table of one line per part is as high as it has lines.
+# Heights by kind; bars add the height of each line.
 _HEIGHTS = {"chart": 520, "heat": 400, "bars": 90}
 _LINE = 34
 _SECONDS = 60
 
 
 def pictures(page: Page) -> dict[str, bytes]:
-    """Name of each plot → its picture, on light ground.
+    """Name of each plot → its PNG, on light ground.
 
     Raises:
-        MissingPackage: no browser is installed, or it draws nothing.
+        MissingPackage: no browser is installed, or the screenshot fails.
     """
     with tempfile.TemporaryDirectory() as folder:
-        return {plot.name: _taken(browser(), plot, Path(folder)) for plot in plots(page)}
+        return {plot.name: _screenshot(browser(), plot, Path(folder)) for plot in plots(page)}
 
 
 def browser() -> str:
-    """The program that draws.
+    """The browser to take screenshots with.
 
     Raises:
         MissingPackage: none is installed.
@@ -54,12 +54,12 @@ def browser() -> str:
     return result
 
 
-def _taken(program: str, plot: Plot, folder: Path) -> bytes:
+def _screenshot(program: str, plot: Plot, folder: Path) -> bytes:
     height = _HEIGHTS[plot.kind] + (_LINE * len(plot.figure.rows) if isinstance(plot.figure, Bars) else 0)
     source, target = folder / "plot.html", folder / "plot.png"
     source.write_text(picture(plot), encoding="utf-8", errors="backslashreplace")
     target.unlink(missing_ok=True)
-    # Without a sandbox, as containers allow none: the page is ours and runs no script.
+    # No sandbox, because containers may not support one; the page is advcli's own and runs no script.
     options = [
         "--headless",
         "--no-sandbox",
@@ -78,4 +78,4 @@ def _taken(program: str, plot: Plot, folder: Path) -> bytes:
         )
         return target.read_bytes()
     except (OSError, subprocess.SubprocessError) as error:
-        raise MissingPackage(f"--png: {program} draws nothing: {reason(error)}") from error
+        raise MissingPackage(f"--png: {program} took no screenshot: {reason(error)}") from error

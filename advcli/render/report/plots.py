@@ -1,4 +1,4 @@
-"""One function per plot: a page in, a drawing and the numbers behind it out."""
+"""One function per plot: turns the page's data into a drawing and its numbers."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +12,7 @@ from advcli.render.numbers import count, number, share
 from advcli.render.report import query
 from advcli.render.report.charts import Axis, Bars, Cell, Chart, Heat, Layer, rounded
 
-# More steps than this have a band for their intervals, and no dot each.
+# With more steps than this, intervals are a band and steps have no dots.
 _DOTS = 60
 _CATEGORIES = 12
 _SMALLEST, _LARGEST, _SIZES = 7.0, 22.0, 4
@@ -24,14 +24,14 @@ Columns = Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing with its words.
+    """A drawing with its texts.
 
     Attributes:
         name: its id on the page, and the name of its picture.
         title: heading.
         note: what is shown, and how to read it.
         figure: the drawing.
-        data: heading → the numbers that are drawn, which the page carries as JSON.
+        data: heading → plotted numbers, which the page has as JSON.
     """
 
     name: str
@@ -52,7 +52,7 @@ def plots(page: Page) -> tuple[Plot, ...]:
 
 
 def _known(column: Sequence[Any]) -> bool:
-    """Whether there is a number or a text in a column."""
+    """Whether a column has any defined value."""
     return any(value is not None for value in column)
 
 
@@ -119,41 +119,44 @@ _HEADINGS: Mapping[str, str] = {
 def _about_steps(page: Page, figure: str) -> str:
     steps = page.inspection.facts.per_step
     known = any(math.isfinite(low) for low, _ in page.intervals[figure])
-    sure = f", with the {_INTERVAL} over groups" if known else ""
-    return f"{counted(len(steps), 'step')}{sure}."
+    interval = f", with the {_INTERVAL} over groups" if known else ""
+    return f"{counted(len(steps), 'step')}{interval}."
 
 
 def _curves(page: Page, label: str, figures: Sequence[str], form: str) -> tuple[Chart, Columns]:
-    """One or two figures of each step, the first with its interval."""
+    """One or two figures per step, the first with its interval."""
     steps = page.inspection.facts.per_step
-    names = [shown(one.step) for one in steps]
-    x, places = _step_axis(names)
+    names = [shown(step.step) for step in steps]
+    x, positions = _step_axis(names)
     ends = page.intervals[figures[0]]
-    values = {figure: [getattr(one, figure) for one in steps] for figure in figures}
-    held = [*(value for one in values.values() for value in one), *(end for pair in ends for end in pair)]
+    values = {figure: [getattr(step, figure) for step in steps] for figure in figures}
+    covered = [
+        *(value for column in values.values() for value in column),
+        *(end for pair in ends for end in pair),
+    ]
     y = (
         Axis("share of groups", 0, 1.04, "share")
         if form == "share"
-        else Axis.over(label, held, zero=True, form=form)
+        else Axis.over(label, covered, zero=True, form=form)
     )
     chart = Chart(x, y, ())
     few = len(steps) <= _DOTS
-    drawn = chart.whiskers(places, ends) if few else chart.band(places, ends)
-    layers = [Layer("whisker" if few else "band", "original", drawn)]
+    intervals = chart.whiskers(positions, ends) if few else chart.band(positions, ends)
+    layers = [Layer("whisker" if few else "band", "original", intervals)]
     for figure, colour in zip(figures, ("original", "processed"), strict=False):
-        layers.append(Layer("line", colour, chart.line(places, values[figure]), _HEADINGS[figure]))
+        layers.append(Layer("line", colour, chart.line(positions, values[figure]), _HEADINGS[figure]))
         if few:
-            layers.append(Layer("points", colour, chart.points(places, values[figure]), size=_SMALLEST))
-    far = [
-        (position, one)
-        for position, one in zip(places, steps, strict=True)
-        if set(figures) & set(one.stands_out)
+            layers.append(Layer("points", colour, chart.points(positions, values[figure]), size=_SMALLEST))
+    outliers = [
+        (position, step)
+        for position, step in zip(positions, steps, strict=True)
+        if set(figures) & set(step.stands_out)
     ]
     marked = [
-        (position, getattr(one, figure))
-        for position, one in far
+        (position, getattr(step, figure))
+        for position, step in outliers
         for figure in figures
-        if figure in one.stands_out
+        if figure in step.stands_out
     ]
     if marked:
         path = chart.points(*zip(*marked, strict=True))
@@ -164,16 +167,16 @@ def _curves(page: Page, label: str, figures: Sequence[str], form: str) -> tuple[
         f"{_INTERVAL}, {end}": rounded(column)
         for end, column in zip(("low", "high"), zip(*ends, strict=True), strict=True)
     }
-    data["rows"] = [one.rows for one in steps]
+    data["rows"] = [step.rows for step in steps]
     at: Columns = {
-        "x": [x.at(position) for position in places],
+        "x": [x.at(position) for position in positions],
         "find": [query.term("step", name) for name in names],
     }
     return Chart(x, y, tuple(layers), at), data
 
 
 def _step_axis(names: Sequence[str]) -> tuple[Axis, list[float]]:
-    """The axis of steps and where each lies: by its number where all are numbers and there are many."""
+    """The axis of steps and their positions: numeric if all are numbers and there are many, else categorical."""
     values = [_value(name) for name in names]
     if len(names) <= _CATEGORIES or not all(map(math.isfinite, values)):
         return Axis.of("step", names), list(map(float, range(len(names))))
@@ -187,22 +190,23 @@ def _groups(page: Page) -> Sequence[Plot]:
     chart = Chart(
         Axis.over("mean reward of the group", drawn.mean), Axis.over("std (ddof 1)", drawn.std, zero=True), ()
     )
-    # Dead groups lie on the axis, where half of each dot would be cut off.
-    room = 0.04 * (chart.y.high - chart.y.low)
-    chart = Chart(chart.x, Axis(chart.y.label, -room, chart.y.high), ())
+    # Dead groups are on the axis, which would cut off half of each mark.
+    margin = 0.04 * (chart.y.high - chart.y.low)
+    chart = Chart(chart.x, Axis(chart.y.label, -margin, chart.y.high), ())
     largest = math.sqrt(max(drawn.groups))
     layers = []
     for dead, colour, name in ((False, "original", "live"), (True, "dead", "dead")):
-        of_kind = [position for position, one in enumerate(drawn.dead) if one == dead]
+        of_kind = [position for position, state in enumerate(drawn.dead) if state == dead]
         total = sum(drawn.groups[position] for position in of_kind)
         legend = f"{name} ({total:,})" if drawn.shown == drawn.total else name
         for size, members in _by_size(of_kind, drawn.groups, largest):
-            path = chart.points([drawn.mean[one] for one in members], [drawn.std[one] for one in members])
+            means, stds = [drawn.mean[index] for index in members], [drawn.std[index] for index in members]
+            path = chart.points(means, stds)
             layers.append(Layer("squares" if dead else "points", colour, path, legend, size))
             legend = ""
     at: Columns = {
-        "x": [chart.x.at(one) for one in drawn.mean],
-        "y": [chart.y.at(one) for one in drawn.std],
+        "x": [chart.x.at(mean) for mean in drawn.mean],
+        "y": [chart.y.at(std) for std in drawn.std],
         "find": [
             f"{query.between('mean', mean)} {query.between('std', std)}"
             for mean, std in zip(drawn.mean, drawn.std, strict=True)
@@ -212,16 +216,16 @@ def _groups(page: Page) -> Sequence[Plot]:
         "mean": rounded(drawn.mean),
         "std": rounded(drawn.std),
         "groups": list(drawn.groups),
-        "state": ["dead" if one else "live" for one in drawn.dead],
+        "state": ["dead" if dead else "live" for dead in drawn.dead],
     }
-    note = "A mark per mean and spread; the larger, the more groups. Dead groups (squares, all rewards equal) lie at 0."
+    note = "A mark per mean and spread; larger marks are more groups. Dead groups (squares, all rewards equal) are at 0."
     return [Plot("groups", "Groups: mean and spread", note, Chart(chart.x, chart.y, tuple(layers), at), data)]
 
 
-def _by_size(places: Sequence[int], groups: Sequence[int], largest: float) -> list[tuple[float, list[int]]]:
-    """Points in a few sizes, the area by how many groups lie there; the largest first, so that none is covered."""
+def _by_size(points: Sequence[int], groups: Sequence[int], largest: float) -> list[tuple[float, list[int]]]:
+    """Points by size, with areas proportional to their numbers of groups; largest first, so that none is covered."""
     sizes: dict[float, list[int]] = {}
-    for position in places:
+    for position in points:
         part = math.sqrt(groups[position]) / largest if largest > 1 else 0.0
         size = _SMALLEST + round(part * _SIZES) / _SIZES * (_LARGEST - _SMALLEST)
         sizes.setdefault(size, []).append(position)
@@ -230,7 +234,9 @@ def _by_size(places: Sequence[int], groups: Sequence[int], largest: float) -> li
 
 def _keep(page: Page) -> Sequence[Plot]:
     grid = page.keep
-    known = [] if grid is None else [one for line in grid.mean_abs for one in line if math.isfinite(one)]
+    known = (
+        [] if grid is None else [value for line in grid.mean_abs for value in line if math.isfinite(value)]
+    )
     if grid is None or not known:
         return []
     low, size = min(known), max(known) - min(known) or 1.0
@@ -248,14 +254,16 @@ def _keep(page: Page) -> Sequence[Plot]:
         )
         rows.append((f"{keep_neg:g}", cells))
     data: Columns = {
-        "keep-pos": [one for _ in grid.keep_neg for one in grid.keep_pos],
-        "keep-neg": [one for one in grid.keep_neg for _ in grid.keep_pos],
+        "keep-pos": [keep_pos for _ in grid.keep_neg for keep_pos in grid.keep_pos],
+        "keep-neg": [keep_neg for keep_neg in grid.keep_neg for _ in grid.keep_pos],
         "mean |A|": rounded([value for line in grid.mean_abs for value in line]),
         "kept": rounded([value for line in grid.kept for value in line]),
     }
     chosen = f"keep-pos {grid.chosen[0]:g}, keep-neg {grid.chosen[1]:g}"
-    note = f"Mean |A| of the kept rows, all other settings as they are. Framed: the ratios of this run, {chosen}."
-    heat = Heat("keep-pos", "keep-neg", tuple(f"{one:g}" for one in grid.keep_pos), tuple(rows))
+    note = (
+        f"Mean |A| of the kept rows, with all other settings unchanged. Framed: the chosen ratios, {chosen}."
+    )
+    heat = Heat("keep-pos", "keep-neg", tuple(f"{keep_pos:g}" for keep_pos in grid.keep_pos), tuple(rows))
     return [Plot("keep-ratios", "Keep ratios", note, heat, data)]
 
 
@@ -263,11 +271,9 @@ def _parts(page: Page) -> Sequence[Plot]:
     parts = page.inspection.facts.parts
     if parts is None:
         return []
-    names = [f"{one.weight:g} × {shown(one.name)}" for one in parts.parts]
-    shares = [one.share for one in parts.parts]
-    note = (
-        "How much of the reward's variance inside groups each part makes; below 0 it works against the sum."
-    )
+    names = [f"{part.weight:g} × {shown(part.name)}" for part in parts.parts]
+    shares = [part.share for part in parts.parts]
+    note = "Share of each part in the reward's variance within groups; a negative part works against the sum."
     data: Columns = {"part": names, "share of variance": rounded(shares)}
     return [
         Plot("reward-parts", "Reward parts", note, Bars.of(names, shares, list(map(share, shares))), data)
@@ -287,8 +293,8 @@ def _length(page: Page) -> Sequence[Plot]:
         Layer("line", "processed", tenths, "mean of a tenth of the rows"),
     )
     at: Columns = {
-        "x": [x.at(one) for one in drawn.length],
-        "y": [y.at(one) for one in drawn.advantage],
+        "x": [x.at(length) for length in drawn.length],
+        "y": [y.at(advantage) for advantage in drawn.advantage],
         "find": [
             f"group:{group} {query.between('tokens', length)}"
             for group, length in zip(drawn.group, drawn.length, strict=True)
@@ -301,7 +307,7 @@ def _length(page: Page) -> Sequence[Plot]:
     }
     facts = page.inspection.facts.length
     correlation = number(facts.with_advantage if facts else None)
-    note = f"{counted(drawn.total, 'row')}; correlation inside groups {correlation}."
+    note = f"{counted(drawn.total, 'row')}; correlation within groups {correlation}."
     return [Plot("length", "Length and advantage", note, Chart(x, y, layers, at), data)]
 
 
@@ -317,7 +323,7 @@ _PLOTS: tuple[Callable[[Page], Sequence[Plot]], ...] = (
 )
 
 
-def _histogram(  # noqa: PLR0913  the words of a plot
+def _histogram(  # noqa: PLR0913  the texts of a plot
     name: str,
     title: str,
     note: str,
@@ -328,12 +334,12 @@ def _histogram(  # noqa: PLR0913  the words of a plot
     field: str,
     form: str = "number",
 ) -> Plot:
-    """A histogram: bars of one column; of several, the first filled in pale and all of them in outline."""
+    """A histogram: filled bars for one column; for several, outlines, with the first one filled in pale."""
     ends = _ends(drawn)
-    # The bar of an only value would fill the plot.
-    around = [drawn.values[0] - 1, drawn.values[0] + 1] if len(drawn.values) == 1 else []
-    around = [0.0, 1.0] if form == "share" else around
-    x = Axis.over(label, [*around, *(end for pair in ends for end in pair)], form=form)
+    # Otherwise the bar of a single value would fill the plot.
+    margin = [drawn.values[0] - 1, drawn.values[0] + 1] if len(drawn.values) == 1 else []
+    margin = [0.0, 1.0] if form == "share" else margin
+    x = Axis.over(label, [*margin, *(end for pair in ends for end in pair)], form=form)
     y = Axis.over(
         counts, [value for column in drawn.counts.values() for value in column], zero=True, form="count"
     )
@@ -361,7 +367,7 @@ def _histogram(  # noqa: PLR0913  the words of a plot
 
 
 def _ends(drawn: Histogram) -> list[tuple[float, float]]:
-    """Where each bar begins and ends; a bar per value is as wide as the closest two allow, but never a hair."""
+    """The ends of each bar; a bar per value is as wide as the closest two allow, but never hairline."""
     if drawn.edges:
         return list(pairwise(drawn.edges))
     values = drawn.values
@@ -372,17 +378,17 @@ def _ends(drawn: Histogram) -> list[tuple[float, float]]:
 
 
 def _outside(result: Histogram, what: str) -> str:
-    """What lies beyond the bins, in words."""
+    """A sentence on the values beyond the bins; "" if there are none."""
     beyond = [
-        f"{count(many)} {name}" if name != what else count(many)
-        for name, many in result.outside.items()
-        if many
+        f"{count(total)} {name}" if name != what else count(total)
+        for name, total in result.outside.items()
+        if total
     ]
-    return f" Not in the picture, further out: {', '.join(beyond)}." if beyond else ""
+    return f" Outside the plot: {', '.join(beyond)}." if beyond else ""
 
 
 def _value(text: str) -> float:
-    """The number that a text says; NaN for any other text."""
+    """Parse a number; NaN for any other text."""
     try:
         return float(text)
     except ValueError:

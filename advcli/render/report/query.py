@@ -1,10 +1,10 @@
-"""What the list of groups on the page can be filtered by, written as the reader may type it: `step:3 state:dead`."""
+"""Search terms that filter the list of groups in the report: `step:3 state:dead`."""
 
 _DIGITS = 6
 
 
 def term(field: str, text: str) -> str:
-    """A condition on a text; quoted where there is a blank in it, "" where no quotes would do.
+    """A term on a text, quoted if it contains whitespace; "" if it contains quotes or is empty.
 
     Example:
         >>> term("step", "3"), term("step", "epoch 1"), term("step", 'a"b')
@@ -16,7 +16,7 @@ def term(field: str, text: str) -> str:
 
 
 def between(field: str, low: float, high: float | None = None) -> str:
-    """A condition on a number: a value, or from one to another.
+    """A term on a number: a value or a range.
 
     Example:
         >>> between("mean", 0.5), between("reward", 0.1, 0.2)

@@ -1,4 +1,4 @@
-"""The tables and the key figures of the page, every cell as text."""
+"""The tables and key figures of the report, with cells as text."""
 
 import math
 import re
@@ -24,9 +24,9 @@ class Card:
     """A key figure.
 
     Attributes:
-        label: what it is.
+        label: its name.
         value: the figure.
-        detail: what else is to be said of it.
+        detail: further details.
     """
 
     label: str
@@ -36,13 +36,13 @@ class Card:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text; the first column is on the left.
+    """A table of text; the first column is left-aligned.
 
     Attributes:
         title: heading.
         header: headings of the columns.
         rows: a cell per column.
-        note: below it, what the reader has to know to read it.
+        note: explanation below the table.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Table:
 
 
 def title(page: Page) -> str:
-    """The file's name; of several files how many, and the folder or file that the first lies in."""
+    """The name of the file; of several files, their number and the folder or file of the first."""
     folder, _, name = page.inputs[0].name.rpartition("/")
     if len(page.inputs) == 1:
         return name
@@ -70,13 +70,13 @@ def title(page: Page) -> str:
 
 
 def cards(page: Page) -> tuple[Card, ...]:
-    """The figures that answer: is there any signal, and what is left of it."""
+    """The key figures: is there any signal, and how much of it is trained on?"""
     facts = page.inspection.facts
     signal = facts.signal
     original, processed = page.report.columns
     able = signal.live_groups + signal.dead_groups
     alone = f"; {counted(signal.singletons, 'group')} of one row" if signal.singletons else ""
-    missing = ", ".join(f"{many:,} {cause}" for cause, many in signal.missing_by_cause.items() if many)
+    missing = ", ".join(f"{rows:,} {cause}" for cause, rows in signal.missing_by_cause.items() if rows)
     return (
         Card(
             "live groups",
@@ -100,7 +100,7 @@ def cards(page: Page) -> tuple[Card, ...]:
 
 
 def tables(page: Page) -> tuple[Table, ...]:
-    """Every table that has something to say: the advantages, then what `inspect` says."""
+    """Every table with content: the advantages, then those of `inspect`."""
     return tuple(table for make in _TABLES if (table := make(page)) is not None)
 
 
@@ -123,25 +123,25 @@ def _advantages(page: Page) -> Table:
     header = ("", *(label for label, _, _ in _FIGURES), *(label for label, _ in _DISTANCES))
     rows = (
         (
-            one.label,
-            *(form(getattr(one.figures, name)) for _, name, form in _FIGURES),
-            *("–" if position == 0 else value(one) for _, value in _DISTANCES),
+            column.label,
+            *(form(getattr(column.figures, name)) for _, name, form in _FIGURES),
+            *("–" if position == 0 else value(column) for _, value in _DISTANCES),
         )
-        for position, one in enumerate(columns)
+        for position, column in enumerate(columns)
     )
     note = (
-        "Over the rows that are trained on. Sign changes and rank agreement compare with the original, the latter as "
-        "Spearman's ρ inside groups."
+        "Over the rows that are trained on. Sign changes and rank agreement (Spearman's ρ within groups) compare with the "
+        "original."
     )
     return Table("Original and processed", header, tuple(rows), note)
 
 
-def _sign_changes(one: Column) -> str:
-    return share(one.sign_changes)
+def _sign_changes(column: Column) -> str:
+    return share(column.sign_changes)
 
 
-def _rank(one: Column) -> str:
-    return number(one.rank_agreement)
+def _rank(column: Column) -> str:
+    return number(column.rank_agreement)
 
 
 _DISTANCES = (("sign changes", _sign_changes), ("rank agreement (ρ)", _rank))
@@ -168,30 +168,30 @@ def _rewards(page: Page) -> Table:
         header,
         tuple(
             (
-                one.name,
-                count(one.valid),
-                count(one.missing),
-                number(one.min),
-                number(one.mean),
-                number(one.mean_over_groups),
-                number(one.max),
-                count(one.distinct),
-                count(one.live_groups),
-                count(one.dead_groups),
-                number(one.variance.within),
-                number(one.variance.between),
-                number(one.variance.between_unbiased),
+                signal.name,
+                count(signal.valid),
+                count(signal.missing),
+                number(signal.min),
+                number(signal.mean),
+                number(signal.mean_over_groups),
+                number(signal.max),
+                count(signal.distinct),
+                count(signal.live_groups),
+                count(signal.dead_groups),
+                number(signal.variance.within),
+                number(signal.variance.between),
+                number(signal.variance.between_unbiased),
             )
-            for one in page.inspection.facts.rewards
+            for signal in page.inspection.facts.rewards
         ),
-        "Mean is over rows, and over groups where each counts once; live and dead count groups; within and between are the "
-        "variance inside groups and of their means; the unbiased one leaves out what chance adds to the means.",
+        "Mean: over rows; over groups: each group counts once. Live and dead count groups. Within and between: variance "
+        "within groups and of their means; unbiased: without the chance differences of the means.",
     )
 
 
 def _causes(page: Page) -> Table | None:
     lines = tuple((line,) for line in causes_lines(page.inspection.causes))
-    note = "A group may count in several ways. All its rewards are equal, so that no advantage can tell its rows apart."
+    note = "A group may have several causes. All rewards of a dead group are equal, so its rows get no advantage."
     return Table("Why groups are dead", ("what dead groups have in common",), lines, note) if lines else None
 
 
@@ -200,7 +200,8 @@ def _between(page: Page) -> Table | None:
     if result is None:
         return None
     lines = (*between.paired_lines(result.paired), *between.coverage_lines(result.coverage))
-    return Table(f"Beside {result.b.name} (B)", ("is the difference real?",), tuple((one,) for one in lines))
+    title = f"Compared with {result.b.name} (B)"
+    return Table(title, ("is the difference real?",), tuple((line,) for line in lines))
 
 
 def _prompts(page: Page) -> Table | None:
@@ -235,7 +236,7 @@ def _verify(page: Page) -> Table | None:
     if page.verify is None:
         return None
     lines = tuple((line,) for line in verify.summary(page.verify))
-    header = ("A" if page.verify.b is None else "A beside B",)
+    header = ("A" if page.verify.b is None else "A and B",)
     return Table("Verifier", header, lines, "rates with their 95% intervals")
 
 
@@ -246,14 +247,15 @@ def _chances(page: Page) -> Table | None:
         return None
     able = rewards[0].live_groups + rewards[0].dead_groups
     rows = tuple(
-        (count(one.g), _chance(one), count(one.live_groups), signed(one.rows_saved, count)) for one in sizes
+        (count(size.g), _chance(size), count(size.live_groups), signed(size.rows_saved, count))
+        for size in sizes
     )
     note = (
-        "What another number of rows per group would give on the same prompts; rows saved against today, negative where "
+        "The effect of another number of rows per group on the same prompts. Rows saved compares with today; negative if "
         "more are needed."
     )
-    if any(one.how == "fitted" for one in sizes):
-        note += " * More rows than half of the groups have: fitted (beta-binomial), with its 95% interval."
+    if any(size.how == "fitted" for size in sizes):
+        note += " * Fitted (beta-binomial) with a 95% interval, because most groups have fewer rows."
     return Table(
         "Other group sizes",
         ("rows per group", f"dead groups: {rewards[0].name}", f"live groups, of {able:,}", "rows saved"),
@@ -262,26 +264,24 @@ def _chances(page: Page) -> Table | None:
     )
 
 
-def _chance(one: DeadChance) -> str:
-    fitted = f"* ({share(one.low)} … {share(one.high)})" if one.how == "fitted" else ""
-    return share(one.p) + fitted
+def _chance(size: DeadChance) -> str:
+    fitted = f"* ({share(size.low)} … {share(size.high)})" if size.how == "fitted" else ""
+    return share(size.p) + fitted
 
 
 def _phantoms(page: Page) -> Table | None:
-    alike: dict[tuple[int, int, str], list[str]] = {}
-    for one in sorted(page.inspection.facts.phantoms, key=lambda one: -one.max_abs_adv):
-        if one.groups:
-            alike.setdefault((one.groups, one.rows, number(one.max_abs_adv)), []).append(one.rule)
-    if not alike:
+    by_figures: dict[tuple[int, int, str], list[str]] = {}
+    for phantom in sorted(page.inspection.facts.phantoms, key=lambda phantom: -phantom.max_abs_adv):
+        if phantom.groups:
+            figures = (phantom.groups, phantom.rows, number(phantom.max_abs_adv))
+            by_figures.setdefault(figures, []).append(phantom.rule)
+    if not by_figures:
         return None
     rows = tuple(
         (", ".join(rules), count(groups), count(rows), largest)
-        for (groups, rows, largest), rules in alike.items()
+        for (groups, rows, largest), rules in by_figures.items()
     )
-    note = (
-        "Dead groups whose rewards are all equal, and which these rules would train on all the same: their arithmetic "
-        "leaves an advantage other than 0."
-    )
+    note = "All rewards of these groups are equal, but the rounding errors of these rules give them a nonzero advantage."
     return Table("Phantom advantages in dead groups", ("rule", "groups", "rows", "max |A|"), rows, note)
 
 
@@ -290,8 +290,14 @@ def _parts(page: Page) -> Table | None:
     if parts is None:
         return None
     rows = tuple(
-        (one.name, number(one.weight), share(one.share), share(one.saturated), count(one.constant_in_live))
-        for one in parts.parts
+        (
+            part.name,
+            number(part.weight),
+            share(part.share),
+            share(part.saturated),
+            count(part.constant_in_live),
+        )
+        for part in parts.parts
     )
     note = (
         f"Rewards of conflicting sign: {share(parts.conflicts)} of the rows of live groups; other rewards, same "
@@ -306,23 +312,23 @@ def _parts(page: Page) -> Table | None:
 
 
 def _length(page: Page) -> Table | None:
-    one = page.inspection.facts.length
-    if one is None:
+    length = page.inspection.facts.length
+    if length is None:
         return None
-    cells = (number(one.with_reward), number(one.with_advantage), share(one.dead_tokens))
+    cells = (number(length.with_reward), number(length.with_advantage), share(length.dead_tokens))
     header = ("mean", "max", "correlation with reward", "with advantage", "tokens in dead groups")
-    note = "Tokens per row; correlations are taken inside groups."
-    return Table("Length", header, ((count(one.mean), count(one.max), *cells),), note)
+    note = "Tokens per row; correlations are within groups."
+    return Table("Length", header, ((count(length.mean), count(length.max), *cells),), note)
 
 
 def _outliers(page: Page) -> Table | None:
     steps = sorted(
-        (one for one in page.inspection.facts.per_step if one.outlier), key=lambda one: -one.robust_z
+        (step for step in page.inspection.facts.per_step if step.outlier), key=lambda step: -step.robust_z
     )
     if not steps:
         return None
-    rows = tuple((one.step, standing_out(one), number(one.robust_z)) for one in steps[:10])
-    note = "Further from the median of all steps than 3.5 robust standard deviations."
+    rows = tuple((step.step, standing_out(step), number(step.robust_z)) for step in steps[:10])
+    note = "More than 3.5 robust standard deviations from the median of all steps."
     if len(steps) > len(rows):
         note += f" The first {len(rows)} of {counted(len(steps), 'step')}."
     return Table("Steps that stand out", ("step", "by", "robust z"), rows, note)
@@ -344,11 +350,11 @@ _TABLES: tuple[Callable[[Page], Table | None], ...] = (
 
 
 def settings(page: Page) -> Sequence[tuple[str, str]]:
-    """Every setting as it was used."""
-    return [(name, _said(value)) for name, value in page.report.settings.items()]
+    """The settings in effect."""
+    return [(name, _text(value)) for name, value in page.report.settings.items()]
 
 
-def _said(value: Any) -> str:  # noqa: ANN401  any JSON value
+def _text(value: Any) -> str:  # noqa: ANN401  any JSON value
     if value is None or value in ({}, [], ()):
         return "–"
     if isinstance(value, bool):
@@ -356,5 +362,5 @@ def _said(value: Any) -> str:  # noqa: ANN401  any JSON value
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, dict):
-        return ", ".join(f"{name} = {_said(part)}" for name, part in value.items())
-    return ", ".join(map(_said, value)) if isinstance(value, list | tuple) else str(value)
+        return ", ".join(f"{name} = {_text(part)}" for name, part in value.items())
+    return ", ".join(map(_text, value)) if isinstance(value, list | tuple) else str(value)

@@ -146,7 +146,7 @@ def test_the_page_shows_prompts_verdicts_and_another_run(report, tmp_path):
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", out.read_text(encoding="utf-8")))
     assert "Prompts over the run" in text
     assert "p learned 2 0 1 +1" in text
-    assert "A beside B" in text
+    assert "A and B" in text
     # 7 of 112 rows: 105 agree.
     assert "agreement: 93.8% of 112 rows" in text
     assert "B − A: +0.5 in mean reward per prompt, over 7 prompts in both" in text

@@ -224,9 +224,7 @@ def test_an_advantage_of_0_is_a_figure_in_the_heat_map(tmp_path):
 def test_an_estimator_may_name_its_framework(tmp_path):
     named = points("--estimator", "grpo:like=trl")
     assert named == points("--estimator", "grpo", "--like", "trl")
-    with pytest.raises(
-        UsageError, match=r"grpo:like=trl names a framework, and so does --like verl; try one of"
-    ):
+    with pytest.raises(UsageError, match=r"grpo:like=trl and --like verl both name a framework; try one of"):
         run(SAMPLE, "--estimator", "grpo:like=trl", "--like", "verl")
 
 

@@ -147,7 +147,7 @@ def test_groups_that_are_all_wrong_are_written(dump, tmp_path):
 
 
 def test_what_two_inputs_do_not_have(first, judged):
-    with pytest.raises(DataError, match="nothing tells which rows of A"):
+    with pytest.raises(DataError, match="the rows of A"):
         run(first, judged, "--b", "reward=score", "--b", "prompt-col=uid")
     with pytest.raises(UsageError, match="--join is for two INPUTs"):
         run(first, "--join", "response")

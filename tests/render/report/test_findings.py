@@ -67,7 +67,7 @@ def test_the_course_of_the_reward(tmp_path):
         for row in group(f"p{prompt}", prompt, prompt + 1 + 20 * (step == 2), step=step)
     ]
     texts = list(said(tmp_path / "a.jsonl", rows))
-    assert "Mean reward: 3 at step 1, 13 at step 2; their 95% intervals are apart." in texts
+    assert "Mean reward: 3 at step 1, 13 at step 2; their 95% intervals do not overlap." in texts
 
 
 def test_prompts_over_the_run(tmp_path):

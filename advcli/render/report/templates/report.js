@@ -12,7 +12,7 @@
     return Number.isInteger(value) ? value.toLocaleString("en-US") : String(Number(value.toPrecision(4)));
   };
 
-  // Plots: what lies under the pointer, zoom, and the way to the rows.
+  // Plots: hover text, zoom, and links to the rows.
   const FORMS = { share: (value) => `${Number((100 * value).toPrecision(4))}%`, count: figure, number: figure };
   const tip = document.body.appendChild(make("div", ""));
   tip.id = "tip";
@@ -121,7 +121,7 @@
   for (const [name, plot] of Object.entries(read("plots-data")))
     if (plot.axes) interact(document.getElementById(name), plot);
 
-  // The list of groups: sorted, filtered, and opened for their rows.
+  // The list of groups: sorting, filtering, and showing their rows.
   const { columns, groups, total } = read("rows-data");
   const input = document.getElementById("search");
   const more = document.getElementById("more");
