@@ -29,7 +29,7 @@ def show(result: Verify, console: "Console") -> None:
         _dim(console, "rows that both call right, only A, only B, neither; κ: agreement beyond chance.")
     if result.same_answer:
         print_whole(_answers(result.same_answer), console)
-        _dim(console, "A calls all wrong, yet most give the same answer: a wrong reference or a hard prompt.")
+        _dim(console, "A calls all wrong, yet most rows agree: a wrong reference or a hard prompt.")
 
 
 def summary(result: Verify) -> Iterator[str]:

@@ -84,7 +84,7 @@ def test_write_refuses_what_the_command_refuses(tmp_path):
     with pytest.raises(advcli.UsageError, match="exists already"):
         dump.write(tmp_path)
     dump.write(tmp_path, force=True)
-    with pytest.raises(advcli.UsageError, match="of another dump"):
+    with pytest.raises(advcli.UsageError, match="from another dump"):
         dump.write(tmp_path, advcli.read(SAMPLE).advantages())
 
 

@@ -145,7 +145,7 @@ def test_rows_joined_by_an_id_of_another_name(dump):
     rows = told(a, b, "--join", "id", "--b", "join=key")["rows"]
     assert (rows["by"], rows["rows"], rows["changed"], rows["flips"]) == ("'id' and 'key'", 2, 2, 1)
     with pytest.raises(
-        UsageError, match=r"^B \(b.jsonl\): no column 'id'; there is .*; try --b OPTION=VALUE for what B"
+        UsageError, match=r"^B \(b.jsonl\): no column 'id'; there is .*; try --b OPTION=VALUE for B only"
     ):
         run(a, b, "--between", "--join", "id")
     with pytest.raises(UsageError, match="--b join=COL without --join does nothing"):
@@ -369,8 +369,8 @@ def test_neither_input_is_ever_overwritten(dump, of):
             UsageError,
             r"--between compares two INPUTs, A and B, but 1 was given; try a folder or a",
         ),
-        ("a.jsonl a.jsonl a.jsonl --between", UsageError, "and 3 were given"),
-        ("--between", UsageError, "and 0 were given"),
+        ("a.jsonl a.jsonl a.jsonl --between", UsageError, "but 3 were given"),
+        ("--between", UsageError, "but 0 were given"),
         ("a.jsonl no.jsonl --between", DataError, r"^B: no.jsonl: no such file"),
         ("no.jsonl a.jsonl --between", DataError, r"^A: no.jsonl: no such file"),
         ("a.jsonl a.jsonl --between --reward old", UsageError, r"^A \(a.jsonl\): no column 'old'; there is"),

@@ -254,7 +254,7 @@ def test_what_cannot_be_followed(run, tmp_path):
     for args, said in {
         (): "--out DIR/",
         ("--out", "x/", "--json"): "--json needs all rows",
-        ("--out", "x/", "--engine", "ray"): "on this machine",
+        ("--out", "x/", "--engine", "ray"): "does not run on Ray",
     }.items():
         with pytest.raises(UsageError, match=said):
             CliRunner().invoke(app, ["compute", str(run), "--follow", *args], catch_exceptions=False)

@@ -136,7 +136,7 @@ def test_how_many_rollouts_reach_a_turn_is_said(rows):
 def test_an_estimator_of_turns_is_described():
     done = run("estimators", "turn_loo")
     assert "advantage per            turn" in done.stdout
-    assert "biased                   where the policy decides when to stop" in done.stdout
+    assert "biased                   if the policy decides when to stop" in done.stdout
 
 
 def test_a_rule_of_three_rewards_says_so(advcli, tmp_path):

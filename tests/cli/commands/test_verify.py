@@ -155,7 +155,7 @@ def test_what_two_inputs_do_not_have(first, judged):
         run(first, judged, "--b", "reward=nothing")
     with pytest.raises(UsageError, match="--b estimator=rloo: expected OPTION=VALUE"):
         run(first, judged, "--b", "estimator=rloo")
-    with pytest.raises(UsageError, match="both INPUTs are one data set"):
+    with pytest.raises(UsageError, match="read as one data set"):
         run(first, judged, "--together", "--join", "response")
 
 
