@@ -273,11 +273,8 @@ def test_the_largest_value_of_a_log_is_no_clamp(tmp_path):
     assert (found["best"]["framework"], found["best"]["eps"]) == ("areal", 1e-5)
 
 
-# Each number of digits with two sizes, each size with two numbers of digits.
-@pytest.mark.parametrize(
-    ("digits", "n"),
-    [("bf16", 2), ("bf16", 4), ("float16", 3), ("float16", 5), (2, 2), (2, 5), (4, 3), (4, 4)],
-)
+# Each number of digits with another size.
+@pytest.mark.parametrize(("digits", "n"), [("bf16", 4), ("float16", 5), (2, 2), (4, 3)])
 def test_few_digits_of_few_different_numbers(tmp_path, digits, n):
     import torch
 

@@ -41,9 +41,7 @@ def drawn(seed, many):
 
 
 # Each scale, and each number of parts.
-@pytest.mark.parametrize(
-    ("scale", "many"), [("none", 2), ("none", 4), ("group", 3), ("batch", 2), ("parts", 2), ("parts", 4)]
-)
+@pytest.mark.parametrize(("scale", "many"), [("none", 2), ("group", 3), ("batch", 2), ("parts", 4)])
 def test_weights_come_back(scale, many):
     parts, group, step, weights = drawn(10 * many, many)
     logged = made(parts, group, step, weights, scale).astype(np.float32).astype(float)
