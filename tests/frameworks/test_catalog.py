@@ -194,8 +194,11 @@ def test_what_a_row_says_of_groups_of_one_is_what_it_does(rule):
     given = {"lengths": [3, 1, 2, 2], "baselines": [0.1] * 4, "weights": [1.0]}
     like = f"{rule.framework}@{version_of(rule)}"
     if rule.alone == "refused":
-        with pytest.raises(DataError):
+        with pytest.raises(DataError) as caught:
             compute_advantages([0.7, 0.2, 1, 0], [0, 1, 2, 2], like=like, estimator=rule.estimator, **given)
+        assert str(caught.value) == (
+            "a group has one row, which this trainer refuses; try --singleton null without --like, or other groups"
+        )
         return
     # Groups of one only where the uneven ones are cut by position.
     rewards, groups = ([0.7, 0.2], [0, 1]) if rule.ragged != "key" else ([0.7, 0.2, 1, 0], [0, 1, 2, 2])

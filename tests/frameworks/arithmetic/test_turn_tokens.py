@@ -8,6 +8,7 @@ from advcli.frameworks.arithmetic.per_token import (
     gae_through_gaps,
     greedy_baseline,
     less_kl,
+    returns,
     token_baseline,
     whitened,
 )
@@ -70,6 +71,23 @@ def test_a_batch_that_no_policy_wrote_has_advantages_of_0():
     assert found.returns.tolist() == [0.5, 0.25]
 
 
+def test_nothing_is_carried_from_row_to_row():
+    # The tool's token at the end of the first row has its own value, and none of the second row's −½.
+    given = {"like": "nemo-rl", "estimator": "gae", "lam": 1.0, "whiten": 0}
+    found = compute_advantages([1, 0], [0, 0], values=[[0.5, 0.25], [0.5]], mask=[[1, 0], [1]], **given)
+    assert found.returns.tolist() == [1, 0.25, 0]
+
+
+def test_equal_returns_are_whitened_to_0():
+    row, zero = torch.tensor([0, 1]), torch.zeros(2, dtype=torch.int64)
+    assert returns(torch.ones(2), row, zero, zero).tolist() == [0, 0]
+
+
+def test_openrlhf_whitens_with_ddof_0():
+    found = compute_advantages([1, 0], [0, 0], like="openrlhf", estimator="reinforce", kl=[[0.0], [0.0]])
+    assert found.tokens.tolist() == pytest.approx([1, -1])
+
+
 def test_ragen_estimates_turns_first():
     """Ends at the second and the fourth token, V 0.5: U 1.45 and 0.5, so A 1.45 1.45 0.5 0.5 and returns 1.95 and 1."""
     given = {
@@ -111,6 +129,22 @@ def test_mt_grpo_splits_at_the_result_of_a_tool():
     )
     z = 0.5 / (0.5**0.5 + 1e-4)
     assert found.tokens.tolist() == pytest.approx([-0.5 * z, -0.5 * z, -z, -z, 0, 0], abs=1e-6)
+
+
+def test_the_result_of_a_tool_may_come_late():
+    # Segments of the first row: 0 to 4, of which 3 is the result that counts.
+    found = compute_advantages(
+        [[1, 0, 1], [0, 1, 1]],
+        [0, 0],
+        weights=[1, 1, 1],
+        like="multi-turn-rl-agent",
+        estimator="mt_grpo",
+        mask=[[1, 0, 1, 0, 1], [1]],
+        roles={"segment": [3, -1]},
+        weight=0.5,
+    )
+    z = 0.5 / (0.5**0.5 + 1e-4)
+    assert found.tokens.tolist() == pytest.approx([-0.5 * z] * 3 + [-z] * 2 + [0], abs=1e-6)
 
 
 def test_mt_grpo_takes_three_rewards():

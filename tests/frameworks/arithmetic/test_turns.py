@@ -47,6 +47,12 @@ RAN = [
     ("roll", "gigpo", {"gamma": 1.0, **MEAN, "clip": 0.5}, ".5 .4857 .4857 -.5 -.5 .5 .4857 .5 .5 -.5"),
     # Neither is compared: the reward of the rollout, and the return.
     ("roll", "gigpo", {"gamma": 1.0, "method": "identity"}, "2 2 2 0 0 2 2 2 2 0"),
+    (
+        "roll",
+        "step_reinforce",
+        {"gamma": 1.0, "method": "identity", "clip": 0.5},
+        ".5 .5 .5 0 0 .5 .5 .5 .5 0",
+    ),
     ("roll", "step_reinforce", STD, ".4606 .5617 .6681 -1.4601 -1.4601 .5617 .6681 .5324 .6211 -1.1536"),
     ("hgpo", "hgpo", {"gamma": 1.0}, ".7071 .6552 .5773 -1.4142 -1.5413 .7071 .6552 1 0 -1"),
     (

@@ -20,6 +20,9 @@ def test_the_std_of_the_batch_and_the_threshold_of_trinity():
     found = advantages(THREE, GROUPS, "trinity-rft", "grpo", scale="batch")
     expected = [1.5233, *[-0.5078] * 3, *[0.5078] * 3, -1.5233, *[0] * 4]
     assert found == pytest.approx(expected, abs=5e-5)
+    # At 0 dead groups are dropped.
+    found = advantages(THREE, GROUPS, "trinity-rft", "grpo", std_threshold=0)
+    assert [math.isnan(a) for a in found] == [False] * 8 + [True] * 4
     # s is 0.5 in both live groups, and at most that is dropped.
     assert all(map(math.isnan, advantages(THREE, GROUPS, "trinity-rft", "grpo", std_threshold=0.5)))
     found = advantages([*THREE, 0.7], [*GROUPS, 3], "trinity-rft", "grpo", std_threshold=0.4)
@@ -149,6 +152,13 @@ def test_whitening_of_rlinf_adds_its_eps_outside_of_the_root():
         [1, 0, 0, 0], [0] * 4, like="rlinf", estimator="raw", scale="batch", lengths=lengths
     ).original
     mean = statistics.mean(tokens)
+    small = compute_advantages(
+        [1e-5, 0, 0, 0], [0] * 4, like="rlinf", estimator="raw", scale="batch", lengths=lengths
+    ).original
+    spread_of_small = statistics.stdev(tokens) * 1e-5 + 1e-5
+    assert small.tolist() == pytest.approx(
+        [(r - mean) * 1e-5 / spread_of_small for r in (1, 0, 0, 0)], rel=1e-4
+    )
     torch.testing.assert_close(
         found.double(),
         torch.tensor([(r - mean) / spread for r in (1, 0, 0, 0)], dtype=torch.float64),
