@@ -116,7 +116,7 @@ def _turns(dump: Dump, step: str | None) -> list[Doubt]:
             return [
                 Doubt(
                     f"'{step}' is taken as the training step, and numbers the rows of each '{name}' like a turn",
-                    f"--rollout-col {name} --turn-col {step} if it is one, or --step-col {step}",
+                    f"--rollout-col {shlex.quote(name)} --turn-col {shlex.quote(step)} or --step-col {shlex.quote(step)}",
                 )
             ]
     return []

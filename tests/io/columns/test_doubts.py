@@ -69,7 +69,7 @@ ENVIRONMENT = {
 
 def test_a_step_that_numbers_the_rows_of_a_rollout():
     (said,) = choice(ENVIRONMENT).doubts
-    assert said.endswith("try --rollout-col rollout_id --turn-col step if it is one, or --step-col step")
+    assert said.endswith("try --rollout-col rollout_id --turn-col step or --step-col step")
     assert choice(ENVIRONMENT, step="step").doubts == ()
     turns = choice(ENVIRONMENT, rollout="rollout_id", turn="step")
     assert (turns.step, turns.turn, turns.doubts) == (None, "step", ())
