@@ -145,8 +145,8 @@ def _replaced(shape: str, there: Container[str], folders: Collection[str]) -> st
             if name and name != folder.name and str(folder.with_name(name)) in folders:
                 return f"'{kept}' is read"
     for folder in PurePath(shape).parents:
-        if _EVALUATION.search(folder.name) and (other := _training_beside(folder, folders)):
-            return f"'{other}' is read"
+        if _EVALUATION.search(folder.name) and (training := _training_beside(folder, folders)):
+            return f"'{training}' is read"
     path = PurePath(shape)
     without = _EVALUATION.sub("", path.name).lstrip("_-.")
     if without != path.name and str(path.with_name(without)) in there:
