@@ -67,7 +67,10 @@ def doubt(problem: Problem, trial: Trial, free: int = 0, *, spare: int = 0) -> s
     """
     result = evidence(problem, trial)
     if not result.rows:
-        return "no row distinguishes rules: the groups have equal rewards, or so small a spread that rounding hides it"
+        why = "the groups have equal rewards, or so small a spread that rounding hides it"
+        if result.live and problem.logged.coarse:
+            why = f"the log has {problem.logged.stored.words} only"
+        return f"no row distinguishes rules: {why}"
     kinds = counted(result.patterns, "kind")
     if result.patterns <= free + spare * bool(free):
         return (

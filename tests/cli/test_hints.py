@@ -87,7 +87,89 @@ CASES = {
     "steps in one group": (
         {"d.jsonl": rows(16, prompt=lambda i: i % 2, reward=lambda i: i % 3, phase=lambda i: i // 8)},
         ["compute", "--quiet"],
-        "every group has rows of the same 2 values of 'phase'",
+        "every group has equally many rows of each of 2 values of 'phase'",
+    ),
+    "a reward in a list": (
+        {"d.jsonl": rows(4, prompt=lambda i: i // 2, reward=lambda i: [i % 2])},
+        ["compute"],
+        "'reward' holds lists",
+    ),
+    "rewards of tokens": (
+        {"d.jsonl": rows(4, prompt=lambda i: i // 2, token_level_rewards=lambda i: [0, i % 2])},
+        ["compute"],
+        "no reward among the columns",
+    ),
+    "rewards of steps": (
+        {"d.jsonl": rows(4, prompt=lambda i: i // 2, step_scores=lambda i: [0.5, i % 2])},
+        ["compute"],
+        "no reward among the columns",
+    ),
+    "parts in an object": (
+        {"d.jsonl": rows(4, prompt=lambda i: i // 2, rewards=lambda i: {"accuracy": i % 2, "format": 1})},
+        ["inspect"],
+        "no reward among the columns",
+    ),
+    "rows in objects": (
+        {"d.jsonl": [{"rows": [{"row": {"id": i // 2, "reward": i % 2}} for i in range(4)]}]},
+        ["inspect"],
+        "no reward among the columns",
+    ),
+    "a prompt in an object": (
+        {"d.jsonl": rows(4, inputs=lambda i: {"question": f"q{i // 2}"}, reward=lambda i: i % 2)},
+        ["compute"],
+        "no prompt id among the columns",
+    ),
+    "tokens of a prompt": (
+        {"d.jsonl": rows(4, prompt_token_ids=lambda i: [1, i // 2], reward=lambda i: i % 2)},
+        ["compute"],
+        "no prompt id among the columns",
+    ),
+    "a step that counts rows": (
+        {"d.jsonl": rows(8, prompt_id=lambda i: i // 4, step=lambda i: i % 4, reward=lambda i: i % 3)},
+        ["compute"],
+        "each of 8 groups has one row",
+    ),
+    "the steps of an environment": (
+        {
+            "d.jsonl": rows(
+                16,
+                prompt_id=lambda i: i // 8,
+                rollout_id=lambda i: f"r{i // 2}",
+                step=lambda i: i % 2,
+                reward=lambda i: i % 3,
+            )
+        },
+        ["compute", "--quiet"],
+        "numbers the rows of each 'rollout_id' like a turn",
+    ),
+    "training and evaluation": (
+        {
+            "d.jsonl": rows(
+                8,
+                prompt_id=lambda i: i // 2,
+                reward=lambda i: i % 2,
+                split=lambda i: "train" if i < 4 else "eval",
+            )
+        },
+        ["compute", "--quiet"],
+        "rows of training and of evaluation ('split': 'train' or 'eval') are read alike",
+    ),
+    "another number of rows": (
+        {"d.jsonl": rows(8, question=lambda i: f"q{i // 4}", reward=lambda i: i % 3)},
+        ["compute", "--quiet", "--n", "3"],
+        "groups are 3 consecutive rows, and most values of 'question' have 4",
+    ),
+    "a part beside an outcome": (
+        {
+            "d.jsonl": rows(
+                8,
+                prompt=lambda i: i // 4,
+                style_score=lambda i: (i % 3) / 2,
+                correct=lambda i: bool(i % 2),
+            )
+        },
+        ["compute", "--quiet"],
+        "the reward is 'style_score', as no other name says so, and could be 'correct'",
     ),
     "two formats": (
         {

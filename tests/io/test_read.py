@@ -274,15 +274,16 @@ def test_a_column_that_one_file_lacks_is_null_there(reader):
     np.testing.assert_array_equal(table.rewards, [1.0, NAN])
 
 
-@pytest.mark.parametrize("reward", ["great", [1.0], {"a": 1.0}])
+@pytest.mark.parametrize(
+    ("reward", "told"),
+    [
+        ("great", r"f1\.\w+:1: 'reward' is 'great', expected a number; try --reward COL"),
+        ([1.0], "'reward' holds lists, expected a number per row; try --explode reward$"),
+        ({"a": 1.0}, r"'reward' holds objects, expected a number per row; try --reward reward\.a$"),
+    ],
+)
 @layouts
-def test_a_reward_that_is_no_number(reader, reward, layout):
-    told = r"f1\.\w+:1: 'reward' is .+, expected a number; try --reward COL"
-    told = (
-        "'reward' holds objects, expected a number per row; try --reward COL"
-        if isinstance(reward, dict)
-        else told
-    )
+def test_a_reward_that_is_no_number(reader, reward, told, layout):
     with pytest.raises(DataError, match=told):
         reader(rows(("a", reward), ("a", reward)), layout=layout)
 

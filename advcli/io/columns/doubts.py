@@ -30,7 +30,7 @@ def of_choice(
     return [
         *(_splits(dump, used) or _spread(dump, group, used)),
         *_lists(dump, (*prompt, *prompts.beside(step)), rewards),
-        *_turns(dump, step),
+        *_turns(dump, prompt, step),
         *_by_position(dump, prompt, step),
     ]
 
@@ -107,19 +107,30 @@ def _lists(dump: Dump, key: Prompt, rewards: Rewards) -> list[Doubt]:
     ]
 
 
-def _turns(dump: Dump, step: str | None) -> list[Doubt]:
+def _turns(dump: Dump, prompt: Prompt, step: str | None) -> list[Doubt]:
     """A step that numbers the rows of each rollout, as the turns of an episode are numbered."""
     if dump.options.step or dump.form.name != "generic" or not step or step.startswith("@"):
         return []
     for name in ROLLOUTS:
-        if name in dump.kinds and name != step and dump.evidence.numbers_rows(step, name):
+        if name not in dump.kinds or name == step or not _is_of_one_prompt(dump, name, prompt):
+            continue
+        if dump.evidence.numbers_rows(step, name):
             return [
                 Doubt(
                     f"'{step}' is taken as the training step, and numbers the rows of each '{name}' like a turn",
-                    f"--rollout-col {name} --turn-col {step} if it is one, or --step-col {step}",
+                    f"--rollout-col {shlex.quote(name)} --turn-col {shlex.quote(step)} or --step-col {shlex.quote(step)}",
                 )
             ]
     return []
+
+
+def _is_of_one_prompt(dump: Dump, rollout: str, prompt: Prompt) -> bool:
+    """Whether each value of a column has rows of one prompt: with a single prompt, rows that follow each other."""
+    evidence = dump.evidence
+    prompts_of = evidence.keys(prompt)
+    if len(set(prompts_of)) < 2:
+        return evidence.in_blocks(rollout)
+    return len(set(evidence.keys((rollout, *prompt)))) == len(set(evidence.of(rollout).keys))
 
 
 def _by_position(dump: Dump, prompt: Prompt, step: str | None) -> list[Doubt]:
@@ -129,7 +140,8 @@ def _by_position(dump: Dump, prompt: Prompt, step: str | None) -> list[Doubt]:
         return []
     for name in prompts.likely(dump, step):
         size = dump.evidence.usual_size(name)
-        if size != n:
+        # A prompt that was drawn twice has two groups.
+        if size % n:
             return [
                 Doubt(
                     f"groups are {n} consecutive rows, and most values of '{name}' have {size}",

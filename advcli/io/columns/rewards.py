@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from advcli.common.errors import DataError, UsageError
-from advcli.common.wording import either, shortened
+from advcli.common.wording import shortened
 from advcli.io.columns import names
 from advcli.io.columns.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.formats.catalog import (
@@ -229,7 +229,7 @@ def _instead(dump: Dump) -> str:
     inner = [name for name in lists if names.is_inner(name)]
     if whole or not inner:
         return f"--explode {shlex.quote(whole)} --reward {shlex.quote(whole)}" if whole else "--reward COL"
-    return either([_of_list(dump, name) for name in inner])
+    return " or ".join(_of_list(dump, name) for name in inner)
 
 
 def _of_list(dump: Dump, name: str) -> str:
@@ -241,8 +241,9 @@ def _of_list(dump: Dump, name: str) -> str:
         return f"--turn-rewards-col {quoted_name}"
     if dump.evidence.list_sizes(name) <= {1}:
         return f"--explode {quoted_name}"
-    ways = (f"--{option} {quoted_name}" for option in ("explode", "turn-rewards-col", "token-rewards-col"))
-    return f"{either([*ways])}, for a reward per answer, turn or token"
+    return " or ".join(
+        f"--{way} {quoted_name}" for way in ("explode", "turn-rewards-col", "token-rewards-col")
+    )
 
 
 def _flags(columns: Sequence[str]) -> str:

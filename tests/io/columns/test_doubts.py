@@ -69,25 +69,32 @@ ENVIRONMENT = {
 
 def test_a_step_that_numbers_the_rows_of_a_rollout():
     (said,) = choice(ENVIRONMENT).doubts
-    assert said.endswith("try --rollout-col rollout_id --turn-col step if it is one, or --step-col step")
+    assert said.endswith("try --rollout-col rollout_id --turn-col step or --step-col step")
     assert choice(ENVIRONMENT, step="step").doubts == ()
     turns = choice(ENVIRONMENT, rollout="rollout_id", turn="step")
     assert (turns.step, turns.turn, turns.doubts) == (None, "step", ())
 
 
-def test_rollouts_that_are_met_once_a_step_are_no_turns():
+@pytest.mark.parametrize("prompts", [["a", "a", "b", "b"] * 2, ["a"] * 4 + ["b"] * 4, ["a"] * 8])
+def test_rollouts_that_are_numbered_in_each_step_are_no_turns(prompts):
+    numbers = [0, 1, 0, 1] * 2 if prompts[2] == "b" else [0, 1, 2, 3] * 2
+    columns = {"prompt_id": prompts, "rollout_id": numbers, "step": [1] * 4 + [2] * 4, "reward": EIGHT}
+    assert choice(columns).doubts == ()
+
+
+def test_the_steps_of_rollouts_of_one_prompt():
     columns = {
-        "prompt_id": ["a", "a", "b", "b"] * 2,
-        "rollout_id": [0, 1, 0, 1] * 2,
-        "step": [1] * 4 + [2] * 4,
+        "prompt_id": ["a"] * 8,
+        "rollout_id": [0, 0, 1, 1, 2, 2, 3, 3],
+        "step": [0, 1] * 4,
         "reward": EIGHT,
     }
-    assert choice(columns).doubts == ()
+    assert "like a turn" in choice(columns).doubts[0]
 
 
 def test_n_beside_a_column_that_tells_the_prompts():
     columns = {"question": TWO, "reward": EIGHT}
-    assert choice(columns, n=4).doubts == ()
+    assert choice(columns, n=4).doubts == choice(columns, n=2).doubts == ()
     assert choice(columns, n=3).doubts == (
         "groups are 3 consecutive rows, and most values of 'question' have 4; try --prompt-col question",
     )
