@@ -110,8 +110,11 @@ def beside(
     if second is not None:
         here = here & second.rewards.isfinite()
     if not here.any():
+        if second is None:
+            raise DataError("no row has a reward", hint="--reward COL")
         raise DataError(
-            "no row has a reward" if second is None else "no row has both rewards", hint="--reward COL"
+            f"no row has both rewards, '{reward_name(data)}' of A and '{second.column}' of B",
+            hint="another --join COL" if second.inputs else "another --reward or --vs-reward",
         )
     threshold = _threshold(a[here], asked.pass_at, "--pass-at")
     right = (a[here] >= threshold).numpy()
@@ -184,7 +187,11 @@ def _second(
     names = (named(request), named(other))
     theirs = counted_once(loaded("B", other, check), other.plan().unit)
     rows = joined(data, theirs, Pairing.of(data, theirs))
-    if rows is None or not len(rows.a):
+    if rows is not None and not len(rows.a):
+        raise DataError(
+            f"A ({names[0]}) and B ({names[1]}) have no row in common by {rows.by}", hint="another --join COL"
+        )
+    if rows is None:
         raise DataError(
             f"nothing tells which rows of A ({names[0]}) and B ({names[1]}) are the same",
             hint="--join COL with an id or the response, or --together if both are one data set",
