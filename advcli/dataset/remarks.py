@@ -142,8 +142,9 @@ def warnings_of(
     if undefined and rule is not None:
         spoilt = f"a row without a reward makes {rule.spoils} NaN, " if rule.spoils else ""
         yield f"no row has an advantage: in {rule.framework}'s {rule.estimator} {spoilt}n = 1: {rule.alone}"
-    elif undefined and not _comparable(data):
-        yield "no row has an advantage: too few rows of a group have a reward"
+    elif undefined:
+        few = "" if _comparable(data) else ": too few rows of a group have a reward"
+        yield f"no row has an advantage{few}"
     if rule is not None and rule.positional and not blocks:
         yield (
             f"{rule.framework} groups rows by position, and the groups of this dump are not contiguous blocks of one "

@@ -110,8 +110,11 @@ def verdicts(
     if second is not None:
         rewarded = rewarded & second.rewards.isfinite()
     if not rewarded.any():
+        if second is None:
+            raise DataError("no row has a reward", hint="--reward COL")
         raise DataError(
-            "no row has a reward" if second is None else "no row has both rewards", hint="--reward COL"
+            f"no row has both rewards, '{reward_name(data)}' of A and '{second.column}' of B",
+            hint="another --join COL" if second.inputs else "another --reward or --vs-reward",
         )
     threshold = _threshold(a[rewarded], asked.pass_at, "--pass-at")
     right = (a[rewarded] >= threshold).numpy()
@@ -186,7 +189,11 @@ def _second(
     names = (named(request), named(other))
     data_b = counted_once(loaded("B", other, check), other.plan().unit)
     rows = joined(data, data_b, Pairing.of(data, data_b))
-    if rows is None or not len(rows.a):
+    if rows is not None and not len(rows.a):
+        raise DataError(
+            f"A ({names[0]}) and B ({names[1]}) have no row in common by {rows.by}", hint="another --join COL"
+        )
+    if rows is None:
         raise DataError(
             f"the rows of A ({names[0]}) and B ({names[1]}) cannot be paired",
             hint="--join COL with an id or the response, or --together if both are one data set",

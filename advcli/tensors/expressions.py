@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from advcli.common.errors import UsageError
 from advcli.common.wording import one_line
-from advcli.tensors.syntax import named, syntax
+from advcli.tensors.syntax import named, syntax, typed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -197,7 +197,7 @@ def parse(text: str, flag: str = "--where") -> Expression:
     result = Expression(text, parsed.tree, parsed.quoted)
     _check(parsed.tree, result, flag)
     if not result.columns:
-        raise UsageError(f"{flag} {one_line(text)} names no column", hint=f"{flag} {EXAMPLE}")
+        raise UsageError(f"{flag} {one_line(text)} names no column", hint=typed(flag, EXAMPLE))
     return result
 
 
@@ -224,7 +224,7 @@ def _check(tree: ast.AST, expression: Expression, flag: str) -> None:
         if not allowed:
             raise UsageError(
                 f"{flag} {one_line(expression.text)}: {type(tree).__name__} is not allowed",
-                hint=f"{flag} {EXAMPLE}",
+                hint=typed(flag, EXAMPLE),
             )
         inner = list(ast.iter_child_nodes(tree))
     for node in inner:

@@ -85,7 +85,7 @@ def syntax(text: str, flag: str, example: str) -> Syntax:
         (5, '`a b`')
     """
     if not text.strip() or len(text) > LONGEST:
-        raise UsageError(f"{flag} '{text[:20]}' is not an expression", hint=f"{flag} {example}")
+        raise UsageError(f"{flag} '{text[:20]}' is not an expression", hint=typed(flag, example))
     begin = len(text) - len(text.lstrip())
     quoted: dict[str, str] = {}
     shifts, parsed, done = [(0, begin)], "", begin
@@ -117,4 +117,15 @@ def _hint(text: str, flag: str, example: str) -> str:
     fixed = text.replace("&&", " and ").replace("||", " or ").replace("<>", "!=")
     fixed = re.sub(r"(?<![=!<>])=(?!=)", "==", fixed)
     fixed = re.sub(r"!(?!=)", "not ", fixed)
-    return f"{flag} '{fixed}'" if fixed != text and "'" not in fixed else f"{flag} {example}"
+    return typed(flag, f"'{fixed}'" if fixed != text and "'" not in fixed else example)
+
+
+def typed(flag: str, example: str) -> str:
+    """An option with an expression in quotes, as a shell takes it; what stands before the expression is in them too.
+
+    Example:
+        >>> typed("--where", "'x > 1'"), typed("--before where:", "'x > 1'")
+        ("--where 'x > 1'", "--before 'where:x > 1'")
+    """
+    option, space, before = flag.partition(" ")
+    return f"{option} '{before}{example[1:]}" if space else f"{flag} {example}"

@@ -149,3 +149,33 @@ def test_a_rule_of_three_rewards_says_so(advcli, tmp_path):
         "advcli: mt_grpo takes three rewards (of the turn, of the outcome, and both combined), not 2; "
         "try --reward TURN --reward OUTCOME --reward BOTH"
     )
+
+
+def test_a_turn_without_a_reward_in_a_list_earned_nothing(tmp_path):
+    path = write(
+        tmp_path / "x.jsonl", [{"task": "p", "earned": one} for one in ([0, None], [1, None], [None])]
+    )
+    done = run(
+        "compute",
+        path,
+        "--estimator",
+        "turn_loo",
+        "--turn-rewards-col",
+        "earned",
+        "--prompt-col",
+        "task",
+        "--out",
+        "-",
+    )
+    assert done.exit_code == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    # Turn 0: 0 and 1, each against the other; turn 1: nothing and nothing. The third rollout has no reward at all.
+    assert [row["adv_turns"] for row in rows] == [[-1, 0], [1, 0], [None]]
+
+
+def test_where_rewards_are_there_too_few_of_them_are_not_to_blame(tmp_path):
+    path = write(tmp_path / "x.jsonl", [{"task": "p", "score": one, "earned": "text"} for one in (0, 1)])
+    done = run(
+        "compare", path, "--estimator", "turn_loo", "--turn-rewards-col", "earned", "--prompt-col", "task"
+    )
+    assert "warning: no row has an advantage\n" in done.stderr

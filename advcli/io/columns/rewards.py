@@ -69,8 +69,9 @@ def _doubt_part(dump: Dump, parts: Sequence[str]) -> None:
 
 def summed(options: ColumnOptions) -> Derived | None:
     """The sum of the list of rewards, of turns or tokens, that the user named; None if there is none."""
+    of = {options.tokens.get("token_rewards"): "total", options.turn_rewards: "earned"}
     inner = options.turn_rewards or options.tokens.get("token_rewards")
-    return Derived(f"{inner}.sum", (inner,), "advcli.io.formats.derived:total") if inner else None
+    return Derived(f"{inner}.sum", (inner,), f"advcli.io.formats.derived:{of[inner]}") if inner else None
 
 
 def like_rewards(dump: Dump, used: Sequence[str]) -> Iterator[str]:

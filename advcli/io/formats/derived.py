@@ -159,6 +159,16 @@ def total(score: object) -> object:
     return None if score == [] else score
 
 
+def earned(rewards: object) -> object:
+    """The sum of the rewards of a rollout's turns; a turn without one earned nothing, and without any there is none.
+
+    Example:
+        >>> earned([0, None, 1.0]), earned([None]), earned([]), earned("?")
+        (1.0, None, None, '?')
+    """
+    return total([item for item in rewards if item is not None]) if isinstance(rewards, list) else rewards
+
+
 def before_training(tokens: object, mask: object) -> object:
     """The tokens of the prompt: all before the first that is trained on.
 

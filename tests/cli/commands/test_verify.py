@@ -179,3 +179,19 @@ def test_noise_is_left_out_without_a_group_of_two(tmp_path):
     alone = tmp_path / "alone.jsonl"
     alone.write_text('{"prompt": "p", "response": "a", "reward": 1}\n')
     assert "noise" not in run(alone).stdout
+
+
+def test_two_inputs_without_a_row_in_common_say_by_what(dump, tmp_path):
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"prompt_id": "p", "step": 1, "reward": 1, "response": "never said"}\n')
+    with pytest.raises(DataError, match="have no row in common by 'response'; try another --join COL"):
+        run(dump, other, "--join", "response")
+
+
+def test_two_columns_without_a_row_in_common_are_named(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"prompt": "p", "a": 1, "b": null}\n{"prompt": "p", "a": null, "b": 0}\n')
+    with pytest.raises(
+        DataError, match="no row has both rewards, 'a' of A and 'b' of B; try another --reward or"
+    ):
+        run(path, "--reward", "a", "--vs-reward", "b")
