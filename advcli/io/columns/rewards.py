@@ -1,4 +1,4 @@
-"""Which columns are the reward: a total before its parts, a full column before one that is nearly empty."""
+"""Chooses the reward columns: a total before its parts, a full column before one that is nearly empty."""
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ Rewards = tuple[tuple[str, float], ...]
 
 
 def rewards(dump: Dump) -> Rewards:
-    """The reward of a dump.
+    """The reward columns of a dump.
 
     Raises:
         DataError: there is none, or several that differ.
-        UsageError: there are more or fewer weights than parts.
+        UsageError: the numbers of weights and parts differ.
     """
     options, kinds = dump.options, dump.kinds
     if options.rewards:
@@ -53,23 +53,23 @@ def rewards(dump: Dump) -> Rewards:
 
 
 def summed(options: ColumnOptions) -> Derived | None:
-    """The sum of the list of rewards, of turns or tokens, that the user named; None if there is none."""
+    """The sum of the list of turn or token rewards that the user named; None if there is none."""
     inner = options.turn_rewards or options.tokens.get("token_rewards")
     return Derived(f"{inner}.sum", (inner,), "advcli.io.formats.derived:total") if inner else None
 
 
-def like_rewards(dump: Dump, used: Sequence[str]) -> Iterator[str]:
-    """Numbers that play no part, and could be rewards or parts of one."""
+def unused_rewards(dump: Dump, used: Sequence[str]) -> Iterator[str]:
+    """Unused number columns that could be rewards or reward parts."""
     for name, kind in dump.kinds.items():
         column = dump.evidence.of(name)
-        if kind != "number" or name in (*used, *OWN, *dump.options.outcomes) or not column.there:
+        if kind != "number" or name in (*used, *OWN, *dump.options.outcomes) or not column.present:
             continue
         if may_be_reward(dump, name):
             yield name
 
 
 def outcomes(dump: Dump, taken: Sequence[str]) -> tuple[str, ...]:
-    """The further reward columns that were asked for, and those that look like one if they are wanted."""
+    """The additional reward columns that the user named, and those that look like one if requested."""
     result = [
         name
         for name, kind in dump.kinds.items()
@@ -81,7 +81,7 @@ def outcomes(dump: Dump, taken: Sequence[str]) -> tuple[str, ...]:
 
 
 def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:
-    """Why nothing is the reward, where some columns look like its parts."""
+    """The error if no column is the reward; `parts` look like its parts."""
     if parts and names.of_several_answers(parts):
         shown = shortened([f"'{name}'" for name in parts], 4)
         return DataError(
@@ -99,9 +99,9 @@ def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:
             "one record with an object of the same keys in each column, as pandas' to_json() writes it",
             hint="df.to_json(path, orient='records', lines=True)",
         )
-    told = next((name for name in REWARD_TOTALS if _holds_objects(dump, name)), None)
-    if told:
-        return DataError(f"'{told}' holds objects, expected a number per row", hint=_instead(dump))
+    name = next((name for name in REWARD_TOTALS if _holds_objects(dump, name)), None)
+    if name:
+        return DataError(f"'{name}' holds objects, expected a number per row", hint=_instead(dump))
     return DataError(
         f"no reward among the columns {listed(dump.kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
         hint=_instead(dump),
@@ -109,36 +109,36 @@ def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:
 
 
 def may_be_reward(dump: Dump, name: str) -> bool:
-    """Whether a number can be a reward: no id, time, average or counter, and no length that holds whole numbers."""
+    """Whether a number column can be a reward: no id, time, average or counter, and no length of whole numbers."""
     column = dump.evidence.of(name)
     measured = names.is_measure(name) and column.is_length
     return not (names.never_reward(name) or measured or column.is_counter)
 
 
 def looks_like_part(name: str) -> bool:
-    """Whether a name is that of a reward part."""
+    """Whether a name is one of a reward part."""
     usual = name.startswith(PART_PREFIXES) or name.endswith(PART_SUFFIXES)
     return usual and not names.never_reward(name)
 
 
 def _total(dump: Dump) -> str | None:
-    """The column with the whole reward of a row."""
+    """The column with the total reward of a row."""
     kinds, evidence = dump.kinds, dump.evidence
     lists = [name for name in REWARD_LISTS if kinds.get(name) == "number"]
-    told = [
+    named = [
         name
         for name, kind in kinds.items()
         if kind == "number" and name not in (*REWARD_TOTALS, *REWARD_LISTS)
         if names.is_total(name) and not evidence.of(name).is_counter
     ]
     usual = [name for name in REWARD_TOTALS if name in kinds and not _holds_objects(dump, name)]
-    everyone = [*usual, *lists, *told]
-    full = {name for name in everyone if not evidence.sparse(name, everyone)}
-    ranks = ([name for name in rank if name in full] for rank in (REWARD_TOTALS, lists, told))
+    candidates = [*usual, *lists, *named]
+    filled = {name for name in candidates if not evidence.sparse(name, candidates)}
+    ranks = ([name for name in rank if name in filled] for rank in (REWARD_TOTALS, lists, named))
     chosen = dump.one_of(next(filter(None, ranks), []), "reward", "--reward")
     if chosen is None:
         return None
-    others = [name for name in everyone if name != chosen and not evidence.same(chosen, name)]
+    others = [name for name in candidates if name != chosen and not evidence.same(chosen, name)]
     if others:
         shown = ", ".join(f"'{name}'{_filled(dump, name)}" for name in others)
         dump.doubt(
@@ -149,14 +149,14 @@ def _total(dump: Dump) -> str | None:
 
 
 def _filled(dump: Dump, name: str) -> str:
-    """In how many of the rows a column has a value, where not in all."""
+    """A note on how many rows have a value in a column; "" if all do."""
     column = dump.evidence.of(name)
-    there, rows = len(column.there), len(column.cells)
-    return f" (there in {there} of {rows} rows)" if there < rows else ""
+    count, rows = len(column.present), len(column.cells)
+    return f" (in {count} of {rows} rows)" if count < rows else ""
 
 
 def _every_number(dump: Dump, but: Sequence[str]) -> Rewards:
-    """The rewards of a format in which every number is one, except known other columns."""
+    """The rewards of a format in which every number column is a reward, except known others."""
     options, kinds = dump.options, dump.kinds
     single = (options.prompt, options.step, options.length, options.logged)
     others = {*but, *PROMPT_IDS, *STEPS, *OWN, *options.group_by, *single, *dict(options.roles).values()}
@@ -187,7 +187,7 @@ def _weighted(parts: Sequence[str], weights: Sequence[float], kinds: Kinds) -> R
 
 
 def _instead(dump: Dump) -> str:
-    """What leads to a reward, if anything does: a list of objects with an outcome in each, a column or a list of outcomes."""
+    """The options that select a reward: a list of objects with outcomes, a column, or a list of outcomes."""
     for name, kind in dump.kinds.items() if not dump.layout.exploded else ():
         items = [item for cell in dump.evidence.of(name).cells for item in _objects(cell)]
         keys = dict.fromkeys(key for item in items for key in item)
@@ -208,21 +208,21 @@ def _instead(dump: Dump) -> str:
 
 
 def _holds_objects(dump: Dump, name: str) -> bool:
-    """Whether a column has an object in each row."""
-    cells = dump.evidence.of(name).there
+    """Whether a column holds an object in each row that has a value."""
+    cells = dump.evidence.of(name).present
     return bool(cells) and all(isinstance(cell, Mapping) for cell in cells)
 
 
 def _is_transposed(dump: Dump) -> bool:
-    """Whether there is one record, and each of several columns has the values of all rows by their number."""
+    """Whether there is one record in which several columns map row numbers to values."""
     cells = [dump.evidence.of(name).cells for name in dump.kinds if not name.startswith("@")]
     keys = [tuple(cell[0]) for cell in cells if len(cell) == 1 and isinstance(cell[0], Mapping)]
     return len(keys) > 1 and len(keys) == len(cells) and len(set(keys)) == 1
 
 
 def _in_objects(dump: Dump) -> str | None:
-    """The path of an outcome in the object of each row, however deep."""
-    columns = {name: dump.evidence.of(name).there for name, kind in dump.kinds.items() if kind == "nested"}
+    """The path of an outcome inside the object of each row, at any depth."""
+    columns = {name: dump.evidence.of(name).present for name, kind in dump.kinds.items() if kind == "nested"}
     while columns:
         inner = {
             f"{name}.{key}": [cell.get(key) for cell in cells]
@@ -239,7 +239,7 @@ def _in_objects(dump: Dump) -> str | None:
 
 
 def nested_name(dump: Dump, name: str) -> str | None:
-    """What leads to a column that is a key of the objects in a list; None if it is none."""
+    """The list column whose objects have the key `name`; None if there is none."""
     for column, kind in dump.kinds.items():
         items = [item for cell in dump.evidence.of(column).cells for item in _objects(cell)]
         if kind == "nested" and any(name in item for item in items):
@@ -248,17 +248,17 @@ def nested_name(dump: Dump, name: str) -> str | None:
 
 
 def _objects(cell: object) -> list[Mapping[str, object]]:
-    """The objects of a list; none of a list of messages."""
+    """The objects of a list; empty for a list of messages."""
     items = cell if isinstance(cell, list) else []
     result = [item for item in items if isinstance(item, Mapping) and "role" not in item]
     return result if len(result) == len(items) else []
 
 
 def _outcome(columns: Mapping[str, Sequence[object]]) -> str | None:
-    """The column that holds the outcome of a row.
+    """The column with the outcome of a row; None if unclear.
 
-    By its usual names, else the only one whose name says that it is the whole reward, the only one of true and false, the
-    only one whose name has a word for a reward, or for being right.
+    A usual name, else the only column named like a total reward, the only one of true and false, or the
+    only one whose name has a word for a reward, a return or correctness.
     """
     usual = [name for name in (*REWARD_TOTALS, *OUTCOMES) if name in columns]
     rest = {
@@ -274,4 +274,4 @@ def _outcome(columns: Mapping[str, Sequence[object]]) -> str | None:
         lambda name: names.says_outcome(name) and set(rest[name]) <= {0, 1, None},
     )
     result = (list(filter(kind, rest)) for kind in kinds)
-    return next((alike[0] for alike in (usual[:1], *result) if len(alike) == 1), None)
+    return next((candidates[0] for candidates in (usual[:1], *result) if len(candidates) == 1), None)
