@@ -1,4 +1,4 @@
-"""Which rows belong together, and what looks wrong with it."""
+"""Groups rows, and warns about groups that look wrong."""
 
 import shlex
 from collections.abc import Mapping
@@ -22,14 +22,14 @@ def group(
 ) -> Grouping:
     """Number the groups of a data set.
 
-    The rows of one key (prompt, and step when the rule has one) are a group. With `n` they are cut, in file
+    Rows with the same key (prompt, and step if the rule has one) form a group. With `n` they are split, in file
     order, into groups of n; without any key, consecutive rows (of one step) are.
 
     Args:
-        table: the narrow columns.
+        table: the columns of the first pass.
         n: rows per group, or None.
-        singletons_expected: whether groups of one are what the user wants.
-        part: whether these are some whole groups of a data set, of which nothing is to be said alone.
+        singletons_expected: whether the user wants groups of one row.
+        part: whether these are only some groups of a data set, so that no warnings are computed.
 
     Returns:
         The group of each row, numbered in order of first appearance.
@@ -41,10 +41,10 @@ def group(
     if n is not None and not 1 <= n <= _LARGEST:
         raise UsageError(f"n is {n}, expected rows per prompt, from 1 to {_LARGEST:,}", hint="--n 8")
     if n is None and not table.choice.prompt:
-        # Nothing says which rows belong together, and that was asked for.
+        # The user asked for rows without groups.
         n = 1
     usable = table.key >= 0
-    # Mostly every row is: then nothing has to be taken out and put back.
+    # Usually all rows are usable, and nothing has to be filtered.
     rows = slice(None) if usable.all() else usable
     key = table.key[rows]
     if table.step is not None and table.choice.step in _columns(table):
@@ -59,7 +59,7 @@ def group(
         groups[rows] = key
     count = int(groups.max(initial=-1)) + 1
     columns = _columns(table)
-    rollout, said = _rollouts(table, groups, count)
+    rollout, remarks = _rollouts(table, groups, count)
     if part:
         return Grouping(groups, count, columns, _rule(table.choice.prompt, columns, n), rollout=rollout)
     seen = Sizes(len(table.key), count, sizes_of(groups, count), mixed(table, groups))
@@ -67,23 +67,23 @@ def group(
     if rollout is not None:
         seen = replace(seen, sizes=sizes_of(groups[first_rows(rollout)], count))
     rule = _rule(table.choice.prompt, columns, n)
-    return Grouping(groups, count, columns, rule, (*lint(table, seen, n), *said), rollout)
+    return Grouping(groups, count, columns, rule, (*lint(table, seen, n), *remarks), rollout)
 
 
 def _places(key: NDArray[np.int64], rollout: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """How many rollouts of its key stand before that of each row."""
+    """[N] the position of each row's rollout among the rollouts of its key."""
     if rollout is None:
         return places(key)
-    one = _numbered(key, rollout)
-    return places(key[first_rows(one)])[one]
+    index = _numbered(key, rollout)
+    return places(key[first_rows(index)])[index]
 
 
 def _numbered(group: NDArray[np.int64], rollout: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[N] the rollout of each row, numbered in order of first appearance: equal names within a group.
+    """[N] the rollout of each row, numbered in order of first appearance: rows of a group with the same name.
 
     Args:
-        group: [N] int64, -1 for rows of no group, each of which is one of its own.
-        rollout: [N] int64 digest, -1 for rows that are one of their own.
+        group: [N] int64, -1 for rows without a group, each of which is its own rollout.
+        rollout: [N] int64 digest, -1 for rows that are their own rollout.
     """
     alone = (rollout < 0) | (group < 0)
     pairs = paired(np.where(alone, 0, group), numbered(rollout))
@@ -93,42 +93,42 @@ def _numbered(group: NDArray[np.int64], rollout: NDArray[np.int64]) -> NDArray[n
 def _rollouts(
     table: RewardTable, groups: NDArray[np.int64], count: int
 ) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
-    """The rollout of each row, None where each has one row, and what is to be said of it.
+    """The rollout of each row, None if each has one row, and remarks about it.
 
-    A column that only its name makes a rollout id has to prove it: one rollout in every group is a step or a prompt by
-    another name, and without turns the rows of a rollout must share a reward.
+    A column chosen as the rollout id by its name alone is checked: with one rollout per group, it is a step or a prompt
+    by another name, and without turns the rows of a rollout must have the same reward.
     """
     if table.rollout is None or not len(groups):
         return None, ()
     rollout = _numbered(groups, table.rollout)
-    many = int(rollout.max()) + 1
-    if many == len(rollout):
+    rollouts = int(rollout.max()) + 1
+    if rollouts == len(rollout):
         return None, ()
     if not table.choice.sure:
         name = table.choice.rollout[0]
-        cure = f"--rollout-col {name} if it is one"
-        if many == count + int((groups < 0).sum()):
-            return None, (f"'{name}' is one value in every group, so it is no rollout id; {cure}",)
-        if table.turn is None and _differ(table.rewards, rollout, many):
-            said = (
-                f"rows with one '{name}' have different rewards and no turn, so it is no rollout id; {cure}"
+        hint = f"--rollout-col {name} if it is one"
+        if rollouts == count + int((groups < 0).sum()):
+            return None, (f"'{name}' is one value in every group, so it is no rollout id; {hint}",)
+        if table.turn is None and _differ(table.rewards, rollout, rollouts):
+            remark = (
+                f"rows with one '{name}' have different rewards and no turn, so it is no rollout id; {hint}"
             )
-            return None, (said,)
+            return None, (remark,)
     return rollout, ()
 
 
 def _differ(rewards: NDArray[np.float64], rollout: NDArray[np.int64], count: int) -> bool:
     """Whether any rollout has rows with different rewards."""
-    there = np.isfinite(rewards)
+    known = np.isfinite(rewards)
     high, low = np.full(count, -np.inf), np.full(count, np.inf)
-    np.maximum.at(high, rollout[there], rewards[there])
-    np.minimum.at(low, rollout[there], rewards[there])
+    np.maximum.at(high, rollout[known], rewards[known])
+    np.minimum.at(low, rollout[known], rewards[known])
     return bool((high > low).any())
 
 
 @dataclass(frozen=True)
 class Mixed(Mergeable):
-    """Groups that mix rows that may not belong together.
+    """Numbers of groups that mix rows that may not belong together.
 
     Attributes:
         steps: groups with rows of several steps; only possible when the step is not part of the key.
@@ -141,11 +141,11 @@ class Mixed(Mergeable):
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the groups of a data set are.
+    """The group sizes of a data set.
 
     Attributes:
-        rows: all rows.
-        count: groups.
+        rows: number of all rows.
+        count: number of groups.
         sizes: group size → number of groups, the most frequent size first.
         mixed: groups that mix rows that may not belong together.
     """
@@ -157,10 +157,10 @@ class Sizes:
 
 
 def refuse_singletons(table: RewardTable, seen: Sizes, n: int | None, *, expected: bool) -> None:
-    """Refuse a data set in which every group has one row.
+    """Raise an error if every group has one row, unless that is expected.
 
     Raises:
-        DataError: it is so, and not what the user wants.
+        DataError: every group has one row.
     """
     expected = expected or table.choice.rules.alone
     if seen.count > 1 and set(seen.sizes) == {1} and not expected and n != 1:
@@ -168,57 +168,57 @@ def refuse_singletons(table: RewardTable, seen: Sizes, n: int | None, *, expecte
 
 
 def sizes_of(group: NDArray[np.int64], count: int) -> dict[int, int]:
-    """Group size → number of groups, the most frequent size first; of two that are as frequent the one met first."""
+    """Group size → number of groups, the most frequent size first; ties in order of first appearance."""
     return by_frequency(sizes_met(group, count))
 
 
 def sizes_met(
     group: NDArray[np.int64], count: int, begins: NDArray[np.int64] | None = None
 ) -> dict[int, tuple[int, int]]:
-    """Group size → number of groups, and where the first of them begins.
+    """Group size → number of groups, and the row where the first of them begins.
 
     Args:
-        group: [N] int64 in [0, G), -1 for rows that belong nowhere.
+        group: [N] int64 in [0, G), -1 for rows without a group.
         count: G.
-        begins: [G] where each group begins; None where that is the order of their numbers.
+        begins: [G] the first row of each group; None if groups are numbered in that order.
     """
-    there = group >= 0
-    sizes = np.bincount(group if there.all() else group[there], minlength=count)
+    grouped = group >= 0
+    sizes = np.bincount(group if grouped.all() else group[grouped], minlength=count)
     if count and begins is None and (sizes == sizes[0]).all():
-        # Mostly all groups are of one size: then nothing has to be sorted.
+        # Usually all groups have one size, and nothing has to be sorted.
         return {int(sizes[0]): (count, 0)}
-    result, first, many = np.unique(sizes, return_index=True, return_counts=True)
+    result, first, groups = np.unique(sizes, return_index=True, return_counts=True)
     if begins is not None:
-        # Groups may be numbered in another order than that in which they begin.
+        # Groups may not be numbered in the order in which they begin.
         order = np.argsort(begins)
         first = begins[order][np.unique(sizes[order], return_index=True)[1]]
-    return dict(zip(result.tolist(), zip(many.tolist(), first.tolist(), strict=True), strict=True))
+    return dict(zip(result.tolist(), zip(groups.tolist(), first.tolist(), strict=True), strict=True))
 
 
-def by_frequency(met: Mapping[int, tuple[int, int]]) -> dict[int, int]:
+def by_frequency(sizes: Mapping[int, tuple[int, int]]) -> dict[int, int]:
     """Group size → number of groups, the most frequent size first, from `sizes_met`."""
-    order = sorted(met, key=lambda size: (-met[size][0], met[size][1]))
-    return {size: met[size][0] for size in order}
+    order = sorted(sizes, key=lambda size: (-sizes[size][0], sizes[size][1]))
+    return {size: sizes[size][0] for size in order}
 
 
 def met_together(
-    one: Mapping[int, tuple[int, int]], two: Mapping[int, tuple[int, int]]
+    left: Mapping[int, tuple[int, int]], right: Mapping[int, tuple[int, int]]
 ) -> dict[int, tuple[int, int]]:
-    """What `sizes_met` gives for two parts with whole groups together.
+    """The result of `sizes_met` for two parts with whole groups, merged.
 
     Example:
         >>> met_together({8: (3, 40)}, {8: (1, 2), 4: (1, 0)})
         {8: (4, 2), 4: (1, 0)}
     """
-    result = dict(one)
-    for size, (count, first) in two.items():
+    result = dict(left)
+    for size, (count, first) in right.items():
         before, earlier = result.get(size, (0, first))
         result[size] = (before + count, min(earlier, first))
     return result
 
 
 def _columns(table: RewardTable) -> tuple[str, ...]:
-    """The columns whose equal values make a group."""
+    """The columns whose values identify a group."""
     with_step = table.step is not None and (table.choice.step_in_key or not table.choice.prompt)
     return (*table.choice.prompt, *([str(table.choice.step)] if with_step else []))
 
@@ -234,8 +234,8 @@ def lint(table: RewardTable, seen: Sizes, n: int | None) -> tuple[str, ...]:
     """Warnings about groups that look wrong, one line each.
 
     Args:
-        table: the narrow columns, or a part of them: what was chosen and whether there are steps is all that counts.
-        seen: the groups.
+        table: the table, or a part of it: only the choice and whether there are steps matter.
+        seen: the group sizes.
         n: rows per group, or None.
     """
     checks = (
@@ -263,11 +263,11 @@ def _one_group(table: RewardTable, seen: Sizes, n: int | None) -> str | None:
 def _leftovers(sizes: Mapping[int, int], n: int | None) -> str | None:
     if n is None:
         return None
-    left = {size: many for size, many in sizes.items() if size != n}
-    if not left:
+    smaller = {size: groups for size, groups in sizes.items() if size != n}
+    if not smaller:
         return None
-    count = sum(left.values())
-    rows = sum(size * many for size, many in left.items())
+    count = sum(smaller.values())
+    rows = sum(size * groups for size, groups in smaller.items())
     kept = verb(count, "kept as it is", "kept as they are")
     return f"{counted(count, 'group')} of fewer than {n} rows left over ({counted(rows, 'row')}), {kept}"
 
@@ -279,19 +279,19 @@ def _multiples(table: RewardTable, sizes: Mapping[int, int], n: int | None) -> s
     count = sum(groups for size, groups in sizes.items() if size > mode > 1 and size % mode == 0)
     if not count:
         return None
-    cure = f"--n {mode}" if table.step is not None else f"--n {mode} or --step-col COL"
+    hint = f"--n {mode}" if table.step is not None else f"--n {mode} or --step-col COL"
     return (
         f"{counted(count, 'group')} {verb(count, 'has', 'have')} a multiple of {mode} rows: "
         "the same prompt drawn more than once? "
-        f"try {cure}"
+        f"try {hint}"
     )
 
 
 def mixed(table: RewardTable, group: NDArray[np.int64]) -> Mixed:
-    """The groups that mix rows that may not belong together: of several steps, or of several files.
+    """Count the groups that mix rows of several steps or files, which may not belong together.
 
     Args:
-        table: the narrow columns, in the order of the files.
+        table: the columns of the first pass, in file order.
         group: [N] the group of each row, -1 for rows that are left out.
     """
     usable = group >= 0
@@ -305,7 +305,7 @@ def mixed(table: RewardTable, group: NDArray[np.int64]) -> Mixed:
 
 
 def _may_reach_over_files(table: RewardTable) -> bool:
-    """Whether a group can have rows of several files, and the user did not ask for it; files of one row are no runs."""
+    """Whether a group can have rows of several files without the user having asked for it; files of one row are no runs."""
     choice = table.choice
     own = {"@file", "@folder", "@line"} & set(choice.prompt)
     return (
@@ -322,13 +322,13 @@ def _across_files(table: RewardTable, count: int) -> str | None:
         return None
     parents = {PurePath(name).parent for name in table.names}
     folders = {parent.name for parent in parents}
-    # A folder is known by its last name only.
+    # @folder is only the last part of the path, so these must be distinct.
     position = "@folder" if 1 < len(folders) == len(parents) < len(table.names) else "@file"
     what = "folder" if position == "@folder" else "file"
-    cure = shlex.quote(",".join((*_columns(table), position)))
+    columns = shlex.quote(",".join((*_columns(table), position)))
     return (
         f"{counted(count, 'group')} {verb(count, 'has', 'have')} rows of several files; if each {what} is a step or a run "
-        f"of its own, try --group-by {cure}"
+        f"of its own, try --group-by {columns}"
     )
 
 
@@ -344,13 +344,13 @@ def _all_singletons(table: RewardTable, count: int) -> DataError:
     named = " + ".join(f"'{name}'" for name in columns)
     differs = "differs" if len(columns) == 1 else "differ together"
     cause = ", as verl's uid ends in _session_index" if "uid" in columns else ""
-    ways = [f"--prompt-col {shlex.quote(name)}" for name in table.choice.likely]
+    options = [f"--prompt-col {shlex.quote(name)}" for name in table.choice.likely]
     what = "prompts"
     if len(columns) > len(table.choice.prompt) and len(np.unique(table.key)) < len(table.key):
-        # The prompts have several rows, and what is taken as the step counts them.
-        what, ways = "groups", [f"--group-by {shlex.quote(','.join(table.choice.prompt))}"]
+        # The prompts have several rows, and the column taken as the step counts them.
+        what, options = "groups", [f"--group-by {shlex.quote(','.join(table.choice.prompt))}"]
     return DataError(
         f"each of {count:,} {what} has one row ({named} {differs} in all of them{cause}), so there is nothing to "
         "compare it with",
-        hint=" or ".join([*ways, "--estimator batch_norm, which compares all rows"]),
+        hint=" or ".join([*options, "--estimator batch_norm, which compares all rows"]),
     )

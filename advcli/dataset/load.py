@@ -1,4 +1,4 @@
-"""A data set that has been read and grouped: what everything after the first pass works on."""
+"""Reads and groups the inputs into a DataSet, on which everything after the first pass works."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,19 +27,19 @@ from advcli.tensors.masks import rewarded
 from advcli.tensors.segments import Segments
 from advcli.tensors.turns import paired
 
-# Inputs of so many bytes are read once more to find exact repeats.
+# Inputs up to this size in bytes are read again to find exact repeats.
 _SMALL = 16 << 20
 _REPEATS = "identical to an earlier one, text included, and counted like any other"
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """The narrow columns of the inputs, and which rows belong together.
+    """The columns of the first pass and the groups.
 
     Attributes:
-        table: what was read.
+        table: the columns read from the inputs.
         grouping: the groups.
-        rows: the same as tensors.
+        rows: rewards, groups, steps and lengths as tensors.
     """
 
     table: RewardTable
@@ -47,7 +47,7 @@ class DataSet:
     rows: Rows
 
     def columns(self) -> dict[str, Tensor]:
-        """What an estimator may need, as far as the data set has it."""
+        """The columns that an estimator may need, as far as the data set has them."""
         table = self.table
         columns = {"rewards": self.rows.rewards, "group": self.rows.group, "step": self.rows.step}
         parts = table.rewards[:, None] if table.parts is None else table.parts
@@ -73,7 +73,7 @@ class DataSet:
         return columns
 
     def token_columns(self) -> dict[str, Tensor]:
-        """Every column with a number per token [T], those that no advantage is computed from too, and "tokens" [N]."""
+        """All per-token columns [T], including those that no advantage is computed from, and "tokens" [N]."""
         if self.table.token_counts is None:
             return {}
         columns = {**self.table.tokens, "tokens": self.table.token_counts}
@@ -81,7 +81,7 @@ class DataSet:
 
     @cached_property
     def rollouts(self) -> Rollouts | None:
-        """Which rows are one rollout; None where none has several."""
+        """The rollouts; None if none has several rows."""
         if self.grouping.rollout is None:
             return None
         turn = self.table.turn
@@ -90,13 +90,13 @@ class DataSet:
         )
 
     def per_rollout(self, reward: str) -> "DataSet":
-        """The data set with one row per rollout, in order of first appearance; itself if each row is one.
+        """The data set with one row per rollout, in order of first appearance; itself if each row is a rollout.
 
-        A row has the place of the first row of its rollout, the sum of the lengths, and what the last turn has of
-        everything else.
+        Each row has the position of the first row of its rollout, the sum of the lengths, and the values of the last
+        turn for everything else.
 
         Args:
-            reward: which reward is that of a rollout, one of `rollouts.REWARDS`.
+            reward: how the reward of a rollout is computed, one of `rollouts.REWARDS`.
         """
         rollouts = self.rollouts
         if rollouts is None:
@@ -165,23 +165,23 @@ def counted_once(data: DataSet, unit: Unit) -> DataSet:
 
 
 def _taken(table: RewardTable, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """What some rows have in the columns of a table that are read as they are."""
+    """The plain columns of a table at some rows."""
     single = ("cause", "key", "step", "logged", "row", "uneven", "by")
     named = ("extra", "causes", "outcomes")
     result = {name: values[rows] for name in single if (values := getattr(table, name)) is not None}
-    several = {name: {key: one[rows] for key, one in getattr(table, name).items()} for name in named}
-    return {**result, **several}
+    mappings = {name: {key: values[rows] for key, values in getattr(table, name).items()} for name in named}
+    return {**result, **mappings}
 
 
 def by_unit(
     data: DataSet, shown: Mapping[str, AdvantageTable], reward: str
 ) -> tuple[DataSet, Mapping[str, AdvantageTable]]:
-    """What figures are made of: the rollouts where all of some advantages count them, else the rows.
+    """The data set and advantages that figures are computed from: per rollout if all advantages are, else per row.
 
     Args:
         data: the data set.
         shown: heading → advantages of each column.
-        reward: which reward is that of a rollout, one of `rollouts.REWARDS`.
+        reward: how the reward of a rollout is computed, one of `rollouts.REWARDS`.
     """
     inner = {label: result.per_rollout for label, result in shown.items()}
     if any(result is None for result in inner.values()):
@@ -190,7 +190,7 @@ def by_unit(
 
 
 def _counted(columns: Mapping[str, Tensor]) -> Tensor:
-    """[N] float64 tokens of each row that the policy wrote."""
+    """[N] float64 number of tokens of each row that the policy wrote."""
     row, counted = token_rows(columns)
     return Segments.of(row, len(columns["tokens"])).sum(counted.double())
 
@@ -204,19 +204,19 @@ def load(
     skip_bad_rows: bool = False,
     table: RewardTable | None = None,
 ) -> DataSet:
-    """Read and group.
+    """Read and group the inputs.
 
     Args:
         sources: the inputs.
         options: which columns the user asked for.
-        settings: how advantages are computed; its rules "error" are applied here, where a row has a place.
+        settings: how advantages are computed; its rules "error" are applied here, where the position of a row is known.
         refused: column names that the inputs may not have, because they would be written.
         skip_bad_rows: count bad rows instead of stopping at the first.
-        table: what `read` gives for all of these, if that is known already.
+        table: the result of `read` for these arguments, if already known.
 
     Raises:
         DataError: the inputs cannot be used.
-        UsageError: a column that the user named is not there.
+        UsageError: a column that the user named doesn't exist.
     """
     table = table or read(
         sources,
@@ -237,28 +237,28 @@ def load(
 
 
 def repeats(table: RewardTable, sources: Sequence[Source]) -> tuple[Remark, ...]:
-    """The warning about exact repeats; none if the inputs are too large to be read once more for that."""
+    """The warning about exact repeats; empty if there are none, or the inputs are too large to be read again."""
     if table.choice.dedup or sum(source.stamp[0] for source in sources) > _SMALL:
         return ()
-    again = duplicates(sources, table)
-    return (Remark(again, "row", f"{{}} is {_REPEATS}", f"{{}} are {_REPEATS}"),) if again else ()
+    count = duplicates(sources, table)
+    return (Remark(count, "row", f"{{}} is {_REPEATS}", f"{{}} are {_REPEATS}"),) if count else ()
 
 
 def with_repeats(table: RewardTable, sources: Sequence[Source]) -> RewardTable:
-    """The same with that warning."""
+    """The table with the warning about exact repeats added."""
     return replace(table, warnings=(*table.warnings, *repeats(table, sources)))
 
 
 def with_alike(data: DataSet, sources: Sequence[Source], threshold: float) -> DataSet:
-    """The same with states of a group taken for one where their texts are alike, in the order of the rows.
+    """The data set with similar states of a group merged, in the order of the rows.
 
     Args:
         data: the data set.
-        sources: its inputs, from which the text of each different state is read back.
-        threshold: the ratio from which two are alike.
+        sources: its inputs, from which the text of each distinct state is read back.
+        threshold: the similarity ratio from which two states are merged.
 
     Raises:
-        DataError: there are no states, or they are no texts.
+        DataError: there are no states, or they are not texts.
     """
     name, states = dict(data.table.choice.roles).get("anchor"), data.table.roles.get("anchor")
     if name is None or states is None or len(states) != len(data.table.rewards):
@@ -282,7 +282,7 @@ def with_alike(data: DataSet, sources: Sequence[Source], threshold: float) -> Da
 
 
 def grouped(table: RewardTable, groups: Grouping) -> DataSet:
-    """A table and its groups as a data set."""
+    """A data set from a table and its groups."""
     rewards = torch.from_numpy(table.rewards)
     rows = Rows(
         rewards=rewards,
@@ -297,13 +297,13 @@ def grouped(table: RewardTable, groups: Grouping) -> DataSet:
 
 
 def refuse_singletons(data: DataSet) -> None:
-    """Name the first group with one valid row, by its place in a file."""
+    """Raise an error if a group has only one valid row; names the first one."""
     valid = rewarded(data.rows.rewards, data.rows.group)
     sizes = Segments.of(data.rows.group[valid], data.rows.count).size()
-    alone = torch.nonzero(valid & (sizes[data.rows.group.clamp(min=0)] == 1)).squeeze(1)
-    if len(alone):
-        groups = f"{counted(len(alone), 'group')} {verb(len(alone), 'has', 'have')}"
+    singletons = torch.nonzero(valid & (sizes[data.rows.group.clamp(min=0)] == 1)).squeeze(1)
+    if len(singletons):
+        groups = f"{counted(len(singletons), 'group')} {verb(len(singletons), 'has', 'have')}"
         raise DataError(
-            f"{data.table.place(int(alone[0]))}: {groups} one valid row, expected two or more",
+            f"{data.table.place(int(singletons[0]))}: {groups} one valid row, expected two or more",
             hint="--singleton null, zero or raw",
         )

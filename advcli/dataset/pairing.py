@@ -1,4 +1,4 @@
-"""Which prompts, steps and rows of two data sets are the same."""
+"""Matches the prompts, steps and rows of two data sets."""
 
 import os
 from collections.abc import Hashable
@@ -18,13 +18,13 @@ from advcli.tensors.codes import paired
 
 @dataclass(frozen=True)
 class Pairing:
-    """Two data sets with one numbering of their prompts and of their steps.
+    """Two data sets with a common numbering of prompts and steps.
 
     Attributes:
-        prompts: [N] int64 for each data set, the prompt of each row in [0, U); -1 for rows that are left out or have
+        prompts: for each data set [N] int64, the prompt of each row in [0, U); -1 for rows that are left out or have
             no prompt.
-        named: for each data set the U prompts; None where it does not have one.
-        steps: [N] int64 for each data set, the step of each row in [0, S); None where one has no steps.
+        named: for each data set the U prompts; None for prompts that it lacks.
+        steps: for each data set [N] int64, the step of each row in [0, S); None if one has no steps.
         step_names: the S steps.
     """
 
@@ -35,7 +35,7 @@ class Pairing:
 
     @classmethod
     def of(cls, a: DataSet, b: DataSet) -> "Pairing":
-        """Number the prompts and the steps of both; prompts are the same where their key has the same text."""
+        """Number the prompts and steps of both; prompts with the same key text are the same."""
         tables = (a.table, b.table)
         present = [np.unique(table.key[table.key >= 0]).tolist() if table.prompts else [] for table in tables]
         numbers: dict[Hashable, int] = {}
@@ -58,18 +58,18 @@ class Pairing:
 
     @property
     def shared(self) -> bool:
-        """Whether both have a prompt."""
+        """Whether any prompt is in both."""
         return any(a is not None and b is not None for a, b in zip(*self.named, strict=True))
 
     def shared_steps(self) -> tuple[int, int, int] | None:
-        """How many steps are in both, only in A, only in B; None where one has no steps."""
+        """The numbers of steps in both, only in A, and only in B; None if one has no steps."""
         if self.steps is None:
             return None
         a, b = ({*torch.unique(steps).tolist()} for steps in self.steps)
         return len(a & b), len(a - b), len(b - a)
 
     def other_steps(self) -> int | None:
-        """How many prompts of both were not met at the same steps; None where one has no steps."""
+        """The number of shared prompts that occur at different steps; None if one has no steps."""
         if self.steps is None:
             return None
         count = len(self.step_names)
@@ -95,7 +95,7 @@ def _steps(a: RewardTable, b: RewardTable) -> tuple[tuple[Tensor, Tensor], tuple
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs (seeds) that a data set is made of.
+    """The runs (seeds) in a data set.
 
     Attributes:
         codes: [N] int64 the run of each row in [0, R).
@@ -107,11 +107,11 @@ class Runs:
 
     @classmethod
     def of(cls, data: DataSet, pattern: str | None) -> "Runs":
-        """Number the runs, by the column `columns.by` or by the paths of the files.
+        """Number the runs by the column `columns.by` or by the paths of the files.
 
         Args:
             data: the data set.
-            pattern: the input as it was typed, where the paths tell the runs apart; else None.
+            pattern: the input as typed, to separate runs by path; None to use the column.
         """
         table = data.table
         if pattern is not None:
@@ -127,19 +127,19 @@ class Runs:
         return cls(torch.zeros(len(table.key), dtype=torch.int64), ("",))
 
     def apart(self, data: DataSet) -> DataSet:
-        """The data set with the rows of several runs in groups of their own."""
+        """The data set with groups split by run."""
         if len(self.names) == 1:
             return data
         group = data.grouping.group
-        there = group >= 0
+        grouped_rows = group >= 0
         split = np.full_like(group, -1)
-        split[there] = paired(group[there], self.codes.numpy()[there])
+        split[grouped_rows] = paired(group[grouped_rows], self.codes.numpy()[grouped_rows])
         grouping = replace(data.grouping, group=split, count=int(split.max(initial=-1)) + 1)
         return grouped(data.table, grouping)
 
 
 def _run_of(name: str, pattern: str) -> str:
-    """The run of a file: what the first wildcard of the input stands for, or the first folder below the input.
+    """The run of a file: the path part that matches the first wildcard, or the first folder below the input.
 
     Example:
         >>> _run_of("out/seed_1/step_2.jsonl", "out/seed_*/*.jsonl"), _run_of("out/s1/2.jsonl", "out")
@@ -160,7 +160,7 @@ class Joined:
     Attributes:
         a: [J] int64 rows of A.
         b: [J] int64 rows of B.
-        by: what tells that they are the same, in words.
+        by: how they were matched, as shown to the user.
     """
 
     a: Tensor
@@ -169,17 +169,17 @@ class Joined:
 
 
 def joined(a: DataSet, b: DataSet, pairing: Pairing) -> Joined | None:
-    """The rows that are the same in both, where a column or their order identifies them.
+    """The same rows of both, matched by a column or by their order.
 
-    That is a column that the user names (`--join`), at the same prompt and step; or that both are the same files; or,
-    where every prompt has as many rows at each step in both, that the rows at the same place have the same lengths.
+    They are matched by a column that the user names (`--join`), at the same prompt and step; by their position, if both are
+    the same files; or by their order within a prompt and step, if all row counts and the lengths of the rows agree.
 
     Returns:
-        None if nothing tells.
+        The matched rows; None if they can't be matched.
     """
-    at = pairing.prompts if pairing.shared else None
+    prompts = pairing.prompts if pairing.shared else None
     keys = [
-        ({} if at is None else {"prompt": at[side]})
+        ({} if prompts is None else {"prompt": prompts[side]})
         | ({} if pairing.steps is None else {"step": pairing.steps[side]})
         for side in (0, 1)
     ]
@@ -189,7 +189,7 @@ def joined(a: DataSet, b: DataSet, pairing: Pairing) -> Joined | None:
         return Joined(*join(*rows), f"'{name}'" if name == other else f"'{name}' and '{other}'")
     if _same_files(a.table, b.table):
         return Joined(*join({"place": _place(a)}, {"place": _place(b)}), "their place in the same files")
-    if at is None:
+    if prompts is None:
         return None
     result = join(keys[0], keys[1])
     length = _same_lengths(a, b, *result)
@@ -211,10 +211,10 @@ def _same_files(a: RewardTable, b: RewardTable) -> bool:
 
 
 def _same_lengths(a: DataSet, b: DataSet, rows_a: Tensor, rows_b: Tensor) -> str | None:
-    """The column of lengths, if every row of A has a partner of the same length; equal lengths alone are no evidence."""
+    """The length column, if every row has a partner of the same length; None if all lengths are equal, which proves nothing."""
     lengths = (a.rows.lengths, b.rows.lengths)
-    everyone = all(len(rows_a) == int((data.rows.group >= 0).sum()) for data in (a, b))
-    if lengths[0] is None or lengths[1] is None or not everyone:
+    complete = all(len(rows_a) == int((data.rows.group >= 0).sum()) for data in (a, b))
+    if lengths[0] is None or lengths[1] is None or not complete:
         return None
     first, second = lengths[0][rows_a], lengths[1][rows_b]
     if not torch.equal(first, second) or len(torch.unique(first)) < 2:

@@ -21,45 +21,45 @@ _NAMES = 4
 
 
 def notes(data: DataSet, original: Tensor, rule: Rule | None = None) -> Iterator[str]:
-    """What was chosen, and what is worth knowing.
+    """Notes about the choices made, and other useful facts.
 
     Args:
         data: the data set.
         original: [N] the original advantage.
-        rule: the framework's row, if its numbers were reproduced.
+        rule: the framework's rule, if its numbers were reproduced.
     """
     yield from notes_of(data, reused_keys(data), *logged(data, original), rule)
 
 
 def notes_of(data: DataSet, reused: int, rows: int, distance: float, rule: Rule | None) -> Iterator[str]:
-    """The same, once everything is counted.
+    """`notes`, given the counts.
 
     Args:
         data: the data set, or one without rows that was read in the same way.
-        reused: prompts that are drawn at several steps.
-        rows: rows with a logged and an original advantage.
-        distance: the largest distance of the two.
-        rule: the framework's row, if its numbers were reproduced.
+        reused: number of prompts drawn at several steps.
+        rows: number of rows with a logged and an original advantage.
+        distance: the largest difference of the two.
+        rule: the framework's rule, if its numbers were reproduced.
     """
     yield _chosen(data)
     if reused:
-        yield _met_again(reused)
+        yield _reused_note(reused)
     if rows:
         name = data.table.choice.logged
-        apart = f"differs from original by at most {distance:.2g}" if distance else "equals original"
-        yield f"logged '{name}' {apart} in {counted(rows, 'row')}"
-    told = data.table.choice.kl_column
-    lost = [what for what in rule.lost if not (what == KL and told)] if rule is not None else []
-    if rule is not None and lost:
-        yield f"--like {rule.framework} can't reproduce {', '.join(lost)}: not in a dump"
+        comparison = f"differs from original by at most {distance:.2g}" if distance else "equals original"
+        yield f"logged '{name}' {comparison} in {counted(rows, 'row')}"
+    has_kl = data.table.choice.kl_column
+    missing = [what for what in rule.lost if not (what == KL and has_kl)] if rule is not None else []
+    if rule is not None and missing:
+        yield f"--like {rule.framework} can't reproduce {', '.join(missing)}: not in a dump"
 
 
 def unit(data: DataSet, unit: Unit, shown: Mapping[str, AdvantageTable]) -> Iterator[str]:
-    """What is counted where rows share a rollout, and rollouts whose rows have different rewards.
+    """Notes on whether rows or rollouts are counted, and on rollouts whose rows have different rewards.
 
     Args:
         data: the data set.
-        unit: what the chosen rule counts.
+        unit: the unit that the chosen rule counts.
         shown: heading → advantages of each column.
     """
     if unit.counts != "turns":
@@ -86,14 +86,14 @@ def _counted(data: DataSet, unit: Unit, by_row: Sequence[str], *, all_: bool) ->
 def unit_of(
     by_row: Sequence[str], most: int, differ: int, reward: str, place: str = "", *, all_: bool
 ) -> Iterator[str]:
-    """The same, once everything is counted.
+    """`unit`, given the counts.
 
     Args:
         by_row: headings of the columns that count rows.
-        most: rows of the longest rollout.
-        differ: rollouts whose rows have different rewards.
-        reward: which reward is that of a rollout.
-        place: the first row of those, as file:line.
+        most: number of rows of the longest rollout.
+        differ: number of rollouts whose rows have different rewards.
+        reward: how the reward of a rollout is computed.
+        place: the first row of such a rollout, as file:line.
         all_: whether all columns count rows.
     """
     if all_:
@@ -107,13 +107,13 @@ def unit_of(
 def warnings(
     data: DataSet, original: Tensor, rule: Rule | None = None, *, weights: Sequence[float] = ()
 ) -> Iterator[str]:
-    """What looks wrong.
+    """Warnings about the data set and its advantages.
 
     Args:
         data: the data set.
         original: [N] the original advantage.
-        rule: the framework's row, if its numbers were reproduced.
-        weights: the reward weights that a configuration gave.
+        rule: the framework's rule, if its numbers were reproduced.
+        weights: the reward weights from a configuration.
     """
     blocks = rule is None or not rule.positional or _in_blocks(data)
     yield from warnings_of(data, rule, weights=weights, undefined=every(undefined(original)), blocks=blocks)
@@ -122,12 +122,12 @@ def warnings(
 def warnings_of(
     data: DataSet, rule: Rule | None, *, weights: Sequence[float], undefined: bool, blocks: bool
 ) -> Iterator[str]:
-    """The same, once everything is counted.
+    """`warnings`, given the counts.
 
     Args:
         data: the data set, or one without rows that was read in the same way and has its warnings.
-        rule: the framework's row, if its numbers were reproduced.
-        weights: the reward weights that a configuration gave.
+        rule: the framework's rule, if its numbers were reproduced.
+        weights: the reward weights from a configuration.
         undefined: whether no row has an advantage.
         blocks: whether all groups are contiguous blocks of one size.
     """
@@ -140,8 +140,8 @@ def warnings_of(
     if constant is not None:
         yield constant
     if undefined and rule is not None:
-        spoilt = f"a row without a reward makes {rule.spoils} NaN, " if rule.spoils else ""
-        yield f"no row has an advantage: in {rule.framework}'s {rule.estimator} {spoilt}n = 1: {rule.alone}"
+        cause = f"a row without a reward makes {rule.spoils} NaN, " if rule.spoils else ""
+        yield f"no row has an advantage: in {rule.framework}'s {rule.estimator} {cause}n = 1: {rule.alone}"
     elif undefined:
         few = "" if _comparable(data) else ": too few rows of a group have a reward"
         yield f"no row has an advantage{few}"
@@ -159,7 +159,7 @@ def _comparable(data: DataSet) -> bool:
 
 
 def _constant(data: DataSet) -> str | None:
-    """The remark on a reward that is equal in every row; None if it differs, or without rows."""
+    """The remark on a reward that is equal in all rows; None if it differs, or with fewer than two rows."""
     rewards = chosen(data.rows.rewards, finite(data.rows.rewards)).numpy()
     if len(rewards) < 2 or (rewards != rewards[0]).any():
         return None
@@ -172,7 +172,7 @@ def _in_blocks(data: DataSet) -> bool:
 
 
 def columns(data: DataSet) -> dict[str, Any]:
-    """Part → the column or columns that play it; None where there is none."""
+    """Role → its column or columns; None if there is none."""
     choice = data.table.choice
     return {
         "group": list(data.grouping.columns),
@@ -191,26 +191,26 @@ def columns(data: DataSet) -> dict[str, Any]:
 
 
 def inspected(data: DataSet) -> Iterator[str]:
-    """What is worth knowing of the groups, beyond the warnings."""
+    """Useful facts about the groups, in addition to the warnings."""
     sizes = Segments.of(data.rows.group[data.rows.group >= 0], data.rows.count).size()
     return inspected_of(data.table.choice, int((sizes == 1).sum()), reused_keys(data), mixed_by(data))
 
 
 def inspected_of(choice: Choice, alone: int, reused: int, mixed: int) -> Iterator[str]:
-    """The same, once everything is counted.
+    """`inspected`, given the counts.
 
     Args:
         choice: the columns that are read.
-        alone: groups of one row.
-        reused: prompts that are drawn at several steps.
-        mixed: groups whose rows differ in the `--by` column.
+        alone: number of groups of one row.
+        reused: number of prompts drawn at several steps.
+        mixed: number of groups whose rows differ in the `--by` column.
     """
     if choice.unread:
         yield f"{_not_used(choice)}; to use one, pass --reward COL"
     if alone:
         yield f"{counted(alone, 'group')} of one row"
     if reused:
-        yield _met_again(reused)
+        yield _reused_note(reused)
     if mixed:
         yield (
             f"{counted(mixed, 'group')} {verb(mixed, 'has', 'have')} rows of several values of "
@@ -218,36 +218,36 @@ def inspected_of(choice: Choice, alone: int, reused: int, mixed: int) -> Iterato
         )
 
 
-def _met_again(prompts: int) -> str:
-    met = f"{counted(prompts, 'prompt')} {verb(prompts, 'is', 'are')} drawn at several steps"
-    return f"{met}: each step is a group of its own"
+def _reused_note(prompts: int) -> str:
+    reused = f"{counted(prompts, 'prompt')} {verb(prompts, 'is', 'are')} drawn at several steps"
+    return f"{reused}: each step is a group of its own"
 
 
 def mixed_by(data: DataSet) -> int:
-    """Groups whose rows differ in the `--by` column."""
+    """The number of groups whose rows differ in the `--by` column."""
     if data.table.by is None:
         return 0
-    there = data.rows.group >= 0
-    segments = Segments.of(data.rows.group[there], data.rows.count)
-    by = torch.from_numpy(data.table.by)[there].double()
+    grouped = data.rows.group >= 0
+    segments = Segments.of(data.rows.group[grouped], data.rows.count)
+    by = torch.from_numpy(data.table.by)[grouped].double()
     return int((segments.max(by) > segments.min(by)).sum())
 
 
 def reused_keys(data: DataSet) -> int:
-    """How many prompts are drawn at more than one step; each step is then its own group."""
+    """The number of prompts drawn at more than one step; each step is then its own group."""
     table = data.table
     if table.step is None or not table.choice.step_in_key or not table.choice.prompt:
         return 0
     if table.key.min(initial=0) >= 0 and int(table.key.max(initial=-1)) + 1 == data.grouping.count:
         # As many prompts as groups.
         return 0
-    # A group is of one step, so its first row tells it.
+    # A group belongs to one step, so its first row is enough.
     first = first_rows(data.grouping.group)
     return met_with_several(table.key[first], table.step[first])
 
 
 def _chosen(data: DataSet) -> str:
-    """What was read as what, in one line."""
+    """The choices of format, columns and layout, in one line."""
     choice = data.table.choice
     rewards = summed(dict(choice.rewards))
     parts = [f"format {choice.format}", f"groups: {data.grouping.rule}", f"reward: {rewards}"]
@@ -271,7 +271,7 @@ def _not_used(choice: Choice) -> str:
 
 
 def logged(data: DataSet, original: Tensor) -> tuple[int, float]:
-    """The rows with a logged and an original advantage, and the largest difference of the two."""
+    """The number of rows with a logged and an original advantage, and the largest difference of the two."""
     if data.table.logged is None:
         return 0, 0.0
     distance = (torch.from_numpy(data.table.logged) - original).abs()

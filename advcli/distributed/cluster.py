@@ -1,4 +1,4 @@
-"""A Ray to run on: that of an address, or a local one that is started and stopped."""
+"""Connects to a Ray cluster, or starts and stops a local one."""
 
 import logging
 import os
@@ -18,52 +18,52 @@ from advcli.common.errors import AdvcliError, DataError, MissingPackage, UsageEr
 from advcli.common.wording import reason
 from advcli.distributed.tasks import Tasks
 
-# What Ray asks for before it is imported: no telemetry, no changed virtual environment.
+# Ray settings that must be set before the import: no telemetry, no changed virtual environment.
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_SCHEDULER_EVENTS": "0",
-    # A worker that is idle for a second would be ended, and another one started for the next pass.
+    # By default a worker that is idle for a second is killed, and another one is started for the next pass.
     "RAY_idle_worker_killing_time_threshold_ms": "600000",
-    # Workers of a local Ray keep freed memory for their next task; to get it from the system takes a third of their time.
+    # Workers of a local Ray keep freed memory for the next task; getting it from the system takes a third of their time.
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(512 << 20),
     "MALLOC_TOP_PAD_": str(64 << 20),
 }
 _CPUS, _OBJECT_STORE = "ADVCLI_RAY_CPUS", "ADVCLI_RAY_OBJECT_STORE"
-# Where a cluster keeps what outlives its head node. The Ray of one command has nothing to keep, and would wait for it.
+# Where a cluster keeps what outlives its head node. A command's own Ray has nothing to keep, and would wait for the storage.
 _STORAGE = "RAY_REDIS_ADDRESS"
 _LAST_PORT = 65535
-# Ray makes files there for its sockets, whose names must be short.
+# Ray creates its sockets there, and socket paths must be short.
 _TEMPORARY = "/tmp"
 _TERMINATED = 128 + signal.SIGTERM
-_TRIES, _PAUSE = 20, 0.1
-_PATIENCE = 10
-"""Seconds until a cluster that does not answer is said to be none."""
+_ATTEMPTS, _PAUSE = 20, 0.1
+_CONNECT_TIMEOUT = 10
+"""Timeout in seconds for connecting to a cluster."""
 
 
 @contextmanager
 def running(address: str | None) -> Iterator[Tasks]:
-    """Connect to Ray, or start one, for the time of a command.
+    """Connect to a Ray cluster, or start a local one, for the duration of a command.
 
     Args:
-        address: of a running cluster ("auto", "host:6379"); None to start a local one. A Ray that
-            this process is connected to already is used, and left as it is.
+        address: the address of a running cluster ("auto", "host:6379"); None to start a local one. If this process is
+            already connected to Ray, that connection is used and left open.
 
     Yields:
-        What runs functions there.
+        The cluster.
 
     Raises:
         MissingPackage: Ray is not installed.
         UsageError: there is no cluster at the address.
-        DataError: a worker died more often than Ray tries again, or ran out of memory.
+        DataError: a worker died after all retries, or ran out of memory.
     """
     ray = require()
     if ray.is_initialized():
         tasks = Tasks(ray)
         try:
-            with _explained(ray):
+            with _wrapping_errors(ray):
                 yield tasks
         except BaseException:
             tasks.stop()
@@ -73,30 +73,30 @@ def running(address: str | None) -> Iterator[Tasks]:
         try:
             _start(ray, address, folder)
             for name in ("ray", "ray._private"):
-                # advcli reports what matters.
+                # Silence Ray: advcli reports errors itself.
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-            with _explained(ray):
+            with _wrapping_errors(ray):
                 yield Tasks(ray)
         finally:
             ray.shutdown()
 
 
 def workers() -> int:
-    """How many tasks run at a time."""
+    """The number of tasks that run concurrently."""
     import ray
 
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
 def memory_per_worker() -> int:
-    """Bytes of memory that a task can have, of those that Ray counts."""
+    """The memory in bytes per concurrent task, according to Ray."""
     import ray
 
     return int(ray.cluster_resources().get("memory", 2 << 30) / workers())
 
 
 def require() -> Any:  # noqa: ANN401  a module
-    """Ray.
+    """Import Ray.
 
     Raises:
         MissingPackage: it is not installed.
@@ -128,15 +128,15 @@ def _start(ray: Any, address: str | None, folder: str | None) -> None:  # noqa: 
     quiet = {"logging_level": logging.CRITICAL, "log_to_driver": False}
     cpus, store = _number(_CPUS), _number(_OBJECT_STORE)
     try:
-        with redirect_stdout(None), _own_signals():
+        with redirect_stdout(None), _keep_signal_handlers():
             if address is not None:
-                # Ray, too, reads RAY_ADDRESS as what "auto" stands for.
-                named = (os.environ.get("RAY_ADDRESS") or address) if address == "auto" else address
-                address = address if named == address else f"{address} (RAY_ADDRESS={named})"
-                _answers(named, address)
-                ray.init(address=named, **quiet)
+                # Ray itself uses RAY_ADDRESS for "auto".
+                target = (os.environ.get("RAY_ADDRESS") or address) if address == "auto" else address
+                address = address if target == address else f"{address} (RAY_ADDRESS={target})"
+                _check_connection(target, address)
+                ray.init(address=target, **quiet)
                 return
-            # "local": without it Ray would look for a cluster that runs on this machine.
+            # Without "local", Ray would connect to a cluster running on this machine.
             with _without(_STORAGE):
                 ray.init(
                     address="local",
@@ -147,12 +147,12 @@ def _start(ray: Any, address: str | None, folder: str | None) -> None:  # noqa: 
                     **quiet,
                 )
     except SystemExit as stop:
-        # Ray's own answer to SIGTERM, while it starts.
+        # Ray handles SIGTERM itself while it starts.
         raise SystemExit(_TERMINATED if stop.code == signal.SIGTERM else stop.code) from None
     except UsageError:
         raise
     except Exception as error:
-        # Ray has errors of its own for a full disk, a port that is taken, a cluster of another version.
+        # Ray raises various errors for a full disk, a port in use or a cluster of another version.
         why = reason(error).partition(". ")[0]
         if address is None:
             raise DataError(f"a local Ray cannot be started ({why})", hint="--engine local") from error
@@ -188,10 +188,10 @@ def _without(variable: str) -> Iterator[None]:
 
 @contextmanager
 def _folder() -> Iterator[str]:
-    """Where a local Ray puts its logs and sockets, and objects that do not fit into memory; removed afterwards.
+    """A folder for a local Ray's logs, sockets and spilled objects, removed afterwards.
 
     Raises:
-        DataError: it cannot be made.
+        DataError: it cannot be created.
     """
     parent = os.environ.get("RAY_TMPDIR", _TEMPORARY)
     try:
@@ -202,8 +202,8 @@ def _folder() -> Iterator[str]:
     try:
         yield folder
     finally:
-        # Ray's processes write until the last of them has ended.
-        for _ in range(_TRIES):
+        # Ray's processes may still write until the last one has ended.
+        for _ in range(_ATTEMPTS):
             shutil.rmtree(folder, ignore_errors=True)
             if not Path(folder).exists():
                 break
@@ -212,7 +212,7 @@ def _folder() -> Iterator[str]:
 
 @contextmanager
 def _stopped_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the program as Ctrl-C does, so that Ray is stopped and what is half written is removed."""
+    """Make SIGTERM exit the program like Ctrl-C, so that Ray is stopped and partial files are removed."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -224,8 +224,8 @@ def _stopped_by_sigterm() -> Iterator[None]:
 
 
 @contextmanager
-def _own_signals() -> Iterator[None]:
-    """Keep the program's way to end: Ray puts its own in place, which exits with another code."""
+def _keep_signal_handlers() -> Iterator[None]:
+    """Restore the program's signal handlers, because Ray installs its own, which exit with another code."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -235,16 +235,16 @@ def _own_signals() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def _answers(address: str, said: str) -> None:
-    """Ask for a connection first: Ray itself would try for minutes, talk meanwhile, and end the process.
+def _check_connection(address: str, shown: str) -> None:
+    """Test the connection first, because Ray would retry for minutes, print messages and end the process.
 
     Args:
-        address: what was asked for.
-        said: how to name it.
+        address: the address to connect to.
+        shown: its name in messages.
 
     Raises:
-        OSError: nobody is there.
-        UsageError: it is no address.
+        OSError: the connection fails.
+        UsageError: it is not an address.
     """
     if address in ("auto", "local"):
         return
@@ -252,56 +252,57 @@ def _answers(address: str, said: str) -> None:
     host, _, port = rest.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) <= _LAST_PORT:
         if scheme:
-            # Ray knows what else may stand there.
+            # Ray knows further schemes.
             return
         raise UsageError(
-            f"--ray-address '{said}': expected auto or HOST:PORT", hint="the address that 'ray start' printed"
+            f"--ray-address '{shown}': expected auto or HOST:PORT",
+            hint="the address that 'ray start' printed",
         )
-    socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_TIMEOUT).close()
 
 
 @contextmanager
-def _explained(ray: Any) -> Iterator[None]:  # noqa: ANN401  a module
-    """Turn what Ray raises into one line; an error that a worker raised for the user comes out as it is."""
+def _wrapping_errors(ray: Any) -> Iterator[None]:  # noqa: ANN401  a module
+    """Convert Ray's errors to a one-line DataError; an AdvcliError raised by a worker is raised unchanged."""
     try:
         yield
     except AdvcliError as error:
-        raise _plain(error) from None
+        raise _unwrapped(error) from None
     except ray.exceptions.RayError as error:
-        own = _own(error)
+        own = _wrapped_error(error)
         if own is not None:
             raise own from None
         raise _failed(ray, error) from error
 
 
-def _plain(error: AdvcliError) -> AdvcliError:
-    """The error itself; Ray hands it on as a class of its own."""
-    return _own(error) or error
+def _unwrapped(error: AdvcliError) -> AdvcliError:
+    """The original error, which Ray wraps in a derived class."""
+    return _wrapped_error(error) or error
 
 
-def _own(error: BaseException) -> AdvcliError | None:
-    """The error of ours that Ray wraps, if it is one."""
+def _wrapped_error(error: BaseException) -> AdvcliError | None:
+    """The AdvcliError that Ray wraps; None if it is another error."""
     seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        one = waiting.pop(0)
-        if one is None or id(one) in seen:
+    queue: list[BaseException | None] = [error]
+    while queue:
+        current = queue.pop(0)
+        if current is None or id(current) in seen:
             continue
-        seen.add(id(one))
-        if isinstance(one, AdvcliError) and not hasattr(one, "cause"):
-            return one
-        waiting += [getattr(one, "cause", None), one.__cause__, one.__context__]
+        seen.add(id(current))
+        if isinstance(current, AdvcliError) and not hasattr(current, "cause"):
+            return current
+        queue += [getattr(current, "cause", None), current.__cause__, current.__context__]
     return None
 
 
 def _failed(ray: Any, error: BaseException) -> DataError:  # noqa: ANN401  a module
     lost = ray.exceptions
     kinds = {
-        lost.OutOfMemoryError: "a worker ran out of memory, and so did the tries after it",
+        lost.OutOfMemoryError: "a worker ran out of memory, and so did its retries",
         lost.WorkerCrashedError: "a worker died, and so did its retries",
         lost.NodeDiedError: "a node was lost",
         lost.ObjectLostError: "a node was lost with its data",
-        lost.OutOfDiskError: "the disk for what does not fit into memory is full",
+        lost.OutOfDiskError: "the disk for spilled objects is full",
     }
     what = next((text for kind, text in kinds.items() if _has(error, kind)), None)
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""The commands: what `pipeline` does on one machine, with the rows in many places."""
+"""The commands of `pipeline` on a partitioned data set."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,14 +9,14 @@ from advcli.dataset import remarks
 from advcli.dataset.grouping import Sizes
 from advcli.distributed import cluster, sketches
 from advcli.distributed import run as runs
-from advcli.distributed.counts import Account, ColumnCount, account, extremes
+from advcli.distributed.counts import ColumnCount, PartitionCounts, extremes, partition_counts
 from advcli.distributed.files import resume, write
 from advcli.distributed.files.resume import Goal
 from advcli.distributed.files.write import Writing
 from advcli.distributed.inspection.inspect import inspect
-from advcli.distributed.load import Loaded, columns, described, load, looked_at, nothing, too_large
+from advcli.distributed.load import Loaded, columns, described, load, nothing, scan_job, too_large
 from advcli.distributed.match import match
-from advcli.distributed.placement import Place
+from advcli.distributed.placement import Partition
 from advcli.distributed.prompts import prompts
 from advcli.distributed.run import PartitionJob, Shown
 from advcli.distributed.scan import ScanJob
@@ -39,48 +39,48 @@ __all__ = ["compare", "compute", "inspect", "match", "prompts", "sweep"]
 
 
 def compute(request: Request, output: Output, *, advance: Callable[[int, int], None] | None = None) -> Report:
-    """Annotate files; the arguments and the result are those of `pipeline.compute`."""
+    """Annotate files; arguments and result as in `pipeline.compute`."""
     plan = request.plan()
     if output.out in STANDARD_OUTPUT:
         raise UsageError("--engine ray writes a file per input, not standard output", hint="--out DIR/")
-    with looked_at(request, refused_names(output.prefix)) as job:
+    with scan_job(request, refused_names(output.prefix)) as job:
         plan = plan.at(columns(job.choice))
         goals = resume.goals(job.sources, output.out)
         settings = settings_of(plan, request, nothing(job, request, ()))
         run = resume.fingerprint(
             settings, job.sources, [output.prefix, output.same_layout, *(goal.path for goal in goals)]
         )
-        # What must not be written is refused before anything is computed.
+        # Check the outputs before computing anything.
         open_ = _open(job, goals, output, run)
         with cluster.running(request.ray_address) as tasks:
             loaded = load(tasks, job)
             shown = (Shown("original", 0, bare=True), Shown("processed", 0))
-            places, work = _spread(loaded, (plan,), shown, per_step=output.metrics is not None)
-            computed, pieces = write.compute(tasks, places, work)
-            result = _completed(loaded, work, computed.account)
+            partitions, partition_job = _spread(loaded, (plan,), shown, per_step=output.metrics is not None)
+            computed, pieces = write.compute(tasks, partitions, partition_job)
+            result = _completed(loaded, partition_job, computed.partition_counts)
             if open_:
                 about = to_metadata(output.prefix, settings)
-                writing = _writing(loaded, work, goals, output, run, about)
+                writing = _writing(loaded, partition_job, goals, output, run, about)
                 write.write_all(tasks, writing, computed, pieces, open_)
     if advance:
         advance(loaded.count, loaded.count)
     written = [str(goals[number].path) for number in open_]
     if output.metrics:
-        names = work.view.steps if work.view.has_steps else None
+        names = partition_job.view.steps if partition_job.view.has_steps else None
         metrics_file.write(output.metrics, metrics.records(result.steps, names), force=output.force)
         written.append(str(output.metrics))
-    report = _report(request, loaded, plan, result, work)
+    report = _report(request, loaded, plan, result, partition_job)
     skipped = len(goals) - len(open_)
     notes = [f"{skipped} of {counted(len(goals), 'file')} done already"] if skipped else []
-    said = (f"wrote {path}" for path in written)
-    return replace(report, notes=(*report.notes, *notes, *said), written=tuple(written))
+    written_notes = (f"wrote {path}" for path in written)
+    return replace(report, notes=(*report.notes, *notes, *written_notes), written=tuple(written))
 
 
 def _open(job: ScanJob, goals: Sequence[Goal], output: Output, run: str) -> list[int]:
-    """The files that are to be written; an error for those that must not be."""
-    here = [goal.target for goal in goals]
+    """The numbers of the files to write; raises an error if one must not be written."""
+    targets = [goal.target for goal in goals]
     if output.metrics:
-        metrics_file.check(output.metrics, job.sources, here, force=output.force or output.resume)
+        metrics_file.check(output.metrics, job.sources, targets, force=output.force or output.resume)
     if output.same_layout:
         for source, goal in zip(job.sources, goals, strict=True):
             can_stay(source, goal.target, job.choice.layout)
@@ -88,17 +88,17 @@ def _open(job: ScanJob, goals: Sequence[Goal], output: Output, run: str) -> list
 
 
 def compare(request: Request, versus: Mapping[str, Settings] | None = None) -> Report:
-    """Describe columns side by side; the arguments and the result are those of `pipeline.compare`."""
+    """Describe columns side by side; arguments and result as in `pipeline.compare`."""
     plans = plans_of(request, versus)
     bare = without_filters(plans["kept"])
-    with looked_at(request) as job:
+    with scan_job(request) as job:
         runs = [plan.at(columns(job.choice)) for plan in (*plans.values(), bare)]
         shown = [Shown("original", len(plans), bare=True)]
         shown += [Shown(label, number) for number, label in enumerate(plans)]
         with cluster.running(request.ray_address) as tasks:
             loaded = load(tasks, job)
-            work, result = _counted(loaded, tuple(runs), tuple(shown))
-    return with_hints(_report(request, loaded, runs[0], result, work), request, versus)
+            partition_job, result = _counted(loaded, tuple(runs), tuple(shown))
+    return with_hints(_report(request, loaded, runs[0], result, partition_job), request, versus)
 
 
 def sweep(
@@ -108,19 +108,22 @@ def sweep(
     check: Callable[[Sequence[Source]], None] | None = None,
     advance: Callable[[int, int], None] | None = None,
 ) -> Sweep:
-    """Compute every point of a grid; the arguments and the result are those of `pipeline.sweep`."""
+    """Compute every point of a grid; arguments and result as in `pipeline.sweep`."""
     plans = list(points(request.settings, grid))
-    with looked_at(request) as job:
+    with scan_job(request) as job:
         if check:
             check(job.sources)
         runs = [plan.at(columns(job.choice)) for plan in (*plans, original_of(plans))]
-        shown = (Shown("original", len(plans), bare=True), *(Shown("", at) for at in range(len(plans))))
+        shown = (
+            Shown("original", len(plans), bare=True),
+            *(Shown("", number) for number in range(len(plans))),
+        )
         with cluster.running(request.ray_address) as tasks:
             loaded = load(tasks, job)
-            work, result = _counted(loaded, tuple(runs), shown)
+            partition_job, result = _counted(loaded, tuple(runs), shown)
     if advance:
         advance(len(plans), len(plans))
-    report = _report(request, loaded, runs[0], result, work, said_of_columns=False)
+    report = _report(request, loaded, runs[0], result, partition_job, said_of_columns=False)
     return Sweep(
         health=result.health,
         points=tuple(
@@ -134,7 +137,7 @@ def sweep(
 
 def _writing(
     loaded: Loaded,
-    work: PartitionJob,
+    partition_job: PartitionJob,
     goals: Sequence[Goal],
     output: Output,
     run: str,
@@ -142,7 +145,7 @@ def _writing(
 ) -> Writing:
     return Writing(
         job=loaded.job,
-        work=work,
+        partition_job=partition_job,
         goals=tuple(goals),
         dropped=tuple(summary.dropped for summary in loaded.summaries),
         prefix=output.prefix,
@@ -155,48 +158,51 @@ def _writing(
 
 def _spread(
     loaded: Loaded, plans: tuple[Plan, ...], shown: tuple[Shown, ...], *, per_step: bool = False
-) -> tuple[list[Place], PartitionJob]:
-    """Move the rows to partitions that suit all plans, and find what these have to know of all rows."""
+) -> tuple[list[Partition], PartitionJob]:
+    """Move the rows to partitions that suit all plans, and compute the global reductions that these need."""
     unit = loaded.unit(plans)
-    view, places = loaded.spread(unit)
+    view, partitions = loaded.spread(unit)
     open_ = (
         () if unit in ("step", "all") else tuple(i for i, plan in enumerate(plans) if plan.scope() == "step")
     )
-    work = PartitionJob(view, plans, shown, ((),) * len(plans), open_, per_step)
-    work = runs.known(loaded.tasks, places, work)
+    partition_job = PartitionJob(view, plans, shown, ((),) * len(plans), open_, per_step)
+    partition_job = runs.with_reductions(loaded.tasks, partitions, partition_job)
     if loaded.job.choice.rollout:
-        # The reward of a rollout may be none of those of its rows.
-        ends = runs.over(loaded.tasks, places, work, extremes)
-        work = replace(work, view=replace(view, low=ends.low, high=ends.high))
-    return places, work
+        # The reward of a rollout may lie outside the range of its rows' rewards.
+        ends = runs.map_reduce(loaded.tasks, partitions, partition_job, extremes)
+        partition_job = replace(partition_job, view=replace(view, low=ends.low, high=ends.high))
+    return partitions, partition_job
 
 
 def _counted(
     loaded: Loaded, plans: tuple[Plan, ...], shown: tuple[Shown, ...]
-) -> tuple[PartitionJob, Account]:
-    """Run the plans, and count."""
-    places, work = _spread(loaded, plans, shown)
-    return work, _completed(loaded, work, runs.over(loaded.tasks, places, work, account))
+) -> tuple[PartitionJob, PartitionCounts]:
+    """Run and count the plans."""
+    partitions, partition_job = _spread(loaded, plans, shown)
+    result = runs.map_reduce(loaded.tasks, partitions, partition_job, partition_counts)
+    return partition_job, _completed(loaded, partition_job, result)
 
 
-def _completed(loaded: Loaded, work: PartitionJob, result: Account) -> Account:
-    """What is counted of all partitions, with what none of them sees."""
-    by_rollout = result.turns is not None and all(plan.unit.counts == "rollouts" for plan in work.plans)
+def _completed(loaded: Loaded, partition_job: PartitionJob, result: PartitionCounts) -> PartitionCounts:
+    """The counts of all partitions, completed with those that need all files."""
+    by_rollout = result.turns is not None and all(
+        plan.unit.counts == "rollouts" for plan in partition_job.plans
+    )
     health = result.health if by_rollout else replace(result.health, rollouts=None)
-    return replace(result, health=health, reused=result.reused + loaded.met_again(work.view))
+    return replace(result, health=health, reused=result.reused + loaded.count_reused(partition_job.view))
 
 
 def _report(
     request: Request,
     loaded: Loaded,
     plan: Plan,
-    result: Account,
-    work: PartitionJob,
+    result: PartitionCounts,
+    partition_job: PartitionJob,
     *,
     said_of_columns: bool = True,
 ) -> Report:
     seen = Sizes(result.health.rows, result.health.groups, result.health.sizes, result.mixed)
-    data = described(request, loaded, work.view, seen, result.seen, several=result.turns is not None)
+    data = described(request, loaded, partition_job.view, seen, result.seen, several=result.turns is not None)
     blocks = not result.scattered and len(seen.sizes) == 1
     weights, undefined = request.columns.weights, not result.defined
     counts = result.columns
@@ -207,7 +213,7 @@ def _report(
         left_out=next((count.left_out for count in counts if count.left_out), ()),
         columns=tuple(
             comparison.column(column.label, count.measured, quantiles)
-            for column, count, (quantiles, _) in zip(work.shown, counts, sketched, strict=True)
+            for column, count, (quantiles, _) in zip(partition_job.shown, counts, sketched, strict=True)
         ),
         notes=(
             *remarks.notes_of(data, result.reused, result.logged, result.distance, plan.rule),
@@ -216,21 +222,25 @@ def _report(
         warnings=(
             *request.warnings,
             *remarks.warnings_of(data, plan.rule, weights=weights, undefined=undefined, blocks=blocks),
-            *_unit(result, work, plan),
+            *_unit(result, partition_job, plan),
             *(dict.fromkeys(text for count in counts for text in count.warnings) if said_of_columns else ()),
-            *too_large(work.view, result.largest, loaded.memory),
+            *too_large(partition_job.view, result.largest, loaded.memory),
         ),
     )
 
 
-def _unit(result: Account, work: PartitionJob, plan: Plan) -> tuple[str, ...]:
-    """What is counted where rows share a rollout."""
+def _unit(result: PartitionCounts, partition_job: PartitionJob, plan: Plan) -> tuple[str, ...]:
+    """The notes on whether rows or rollouts are counted."""
     if result.turns is None or plan.unit.counts == "turns":
         return ()
     figures, reward = result.turns.figures(), plan.unit.reward
-    by_row = [one.label for one in work.shown if work.plans[one.run].unit.counts == "rows"]
+    by_row = [
+        column.label
+        for column in partition_job.shown
+        if partition_job.plans[column.run].unit.counts == "rows"
+    ]
     differ = 0 if reward == "sum" else figures.differ
-    all_ = len(by_row) == len(work.shown)
+    all_ = len(by_row) == len(partition_job.shown)
     return tuple(remarks.unit_of(by_row, figures.turns_max, differ, reward, all_=all_))
 
 

@@ -1,4 +1,4 @@
-"""What is counted of a place, such that the counts of two places make those of both."""
+"""Counts of a partition that can be merged: the sum of two partitions' counts is that of both."""
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -30,14 +30,14 @@ from advcli.tensors.masks import rewarded
 
 @dataclass(frozen=True)
 class ColumnCount(Mergeable):
-    """What is counted of a column.
+    """The counts of a column.
 
     Attributes:
         measured: the figures and the distance from the first column.
-        sketches: of the kept rows, one per place.
-        kept_tokens: tokens of the kept rows.
-        tokens: tokens of all rows; None without lengths.
-        warnings: sentences about it.
+        sketches: quantile sketches of the kept rows, one per partition.
+        kept_tokens: number of tokens of the kept rows.
+        tokens: number of tokens of all rows; None without lengths.
+        warnings: warnings about the column.
         left_out: what its filters left out.
     """
 
@@ -50,7 +50,7 @@ class ColumnCount(Mergeable):
 
 
 def _healths(one: Health, two: Health) -> Health:
-    """The counts of both; `sizes` is that of one."""
+    """The merged counts; `sizes` is still that of `one`."""
     counts = {
         f.name: both(getattr(one, f.name), getattr(two, f.name))
         for f in fields(Health)
@@ -60,23 +60,23 @@ def _healths(one: Health, two: Health) -> Health:
 
 
 @dataclass(frozen=True)
-class Account(Mergeable):
-    """What is counted of a place, or of several.
+class PartitionCounts(Mergeable):
+    """The counts of one or several partitions.
 
     Attributes:
-        health: the groups.
+        health: the counts of groups.
         mixed: groups that mix rows that may not belong together.
-        reused: prompts that are drawn at several steps.
-        scattered: groups whose rows do not follow one another.
-        defined: rows with an original advantage.
-        logged: the rows with a logged and an original advantage.
-        distance: the largest distance of the two.
-        columns: one per column.
-        steps: the metrics of each step; empty where nobody asked.
-        largest: the rows of the largest place.
-        sizes: of the groups, from `grouping.sizes_met`.
-        seen: what traps look at.
-        turns: the rollouts; None where each is one row.
+        reused: number of prompts drawn at several steps.
+        scattered: number of groups whose rows are not contiguous.
+        defined: number of rows with an original advantage.
+        logged: number of rows with a logged and an original advantage.
+        distance: the largest difference of the two.
+        columns: the counts of each column.
+        steps: the metrics of each step; empty unless requested.
+        largest: number of rows of the largest partition.
+        sizes: the group sizes, from `grouping.sizes_met`.
+        seen: the step digests for the checks of traps.
+        turns: the counts of rollouts; None if each is one row.
     """
 
     health: Annotated[Health, Merge(_healths)]
@@ -93,68 +93,68 @@ class Account(Mergeable):
     seen: Seen = field(default_factory=dict)
     turns: Annotated[TurnsCount | None, Merge(together_turns)] = None
 
-    def __add__(self, other: "Account") -> "Account":
+    def __add__(self, other: "PartitionCounts") -> "PartitionCounts":
         result = super().__add__(other)
         return replace(result, health=replace(result.health, sizes=by_frequency(result.sizes)))
 
 
 @dataclass(frozen=True)
 class Extremes(Mergeable):
-    """The smallest and the largest reward of what is counted; NaN without one."""
+    """The smallest and the largest counted reward; NaN without one."""
 
     low: Annotated[float, Merge(np.fmin)]
     high: Annotated[float, Merge(np.fmax)]
 
 
-def extremes(here: PartitionRows) -> Extremes:
-    """The extremes of a place: those of the rollouts where they are counted."""
-    rows = _unit(here, here.results)[0].rows
+def extremes(partition: PartitionRows) -> Extremes:
+    """The extremes of a partition, over rollouts if these are counted."""
+    rows = _unit(partition, partition.results)[0].rows
     rewards = rows.rewards[rewarded(rows.rewards, rows.group)]
     return Extremes(float(rewards.min()), float(rewards.max())) if len(rewards) else Extremes(np.nan, np.nan)
 
 
 def _unit(
-    here: PartitionRows, results: Sequence[AdvantageTable]
+    partition: PartitionRows, results: Sequence[AdvantageTable]
 ) -> tuple[DataSet, Mapping[str, AdvantageTable]]:
-    """What is counted in a place, and the advantages of each column."""
-    shown = {str(number): column.of(results) for number, column in enumerate(here.work.shown)}
-    return by_unit(here.data, shown, here.work.plans[0].unit.reward)
+    """The rows or rollouts that are counted, and the advantages of each column."""
+    shown = {str(number): column.of(results) for number, column in enumerate(partition.partition_job.shown)}
+    return by_unit(partition.data, shown, partition.partition_job.plans[0].unit.reward)
 
 
-def account(here: PartitionRows) -> Account:
-    """What is counted of a place."""
-    data, view = here.data, here.work.view
-    results = here.results
-    original = here.work.shown[0].of(results).original
+def partition_counts(partition: PartitionRows) -> PartitionCounts:
+    """The counts of a partition."""
+    data, view = partition.data, partition.partition_job.view
+    results = partition.results
+    original = partition.partition_job.shown[0].of(results).original
     logged, distance = remarks.logged(data, original)
-    unit, inner = _unit(here, results)
+    unit, inner = _unit(partition, results)
     tables = list(inner.values())
-    met = sizes_met(unit.grouping.group, unit.grouping.count, here.begins())
-    result = health(unit.rows, torch.from_numpy(unit.table.cause), by_frequency(met), (view.low, view.high))
-    return Account(
+    sizes = sizes_met(unit.grouping.group, unit.grouping.count, partition.begins())
+    result = health(unit.rows, torch.from_numpy(unit.table.cause), by_frequency(sizes), (view.low, view.high))
+    return PartitionCounts(
         health=replace(result, rows=data.rows.used, rollouts=result.rows),
         mixed=mixed(data.table, data.grouping.group),
-        reused=remarks.reused_keys(data) if view.whole_prompts else 0,
-        scattered=scattered(data, here.positions()),
+        reused=remarks.reused_keys(data) if view.has_whole_prompts else 0,
+        scattered=scattered(data, partition.positions()),
         defined=int((~original.isnan()).sum()),
         logged=logged,
         distance=distance,
         columns=_columns(unit, tables),
-        steps=metrics.counts(unit.rows, _of_unit(results[0])) if here.work.per_step else {},
+        steps=metrics.counts(unit.rows, _of_unit(results[0])) if partition.partition_job.per_step else {},
         largest=len(data.table.key),
-        sizes=met,
-        seen=seen(data, here.columns, here.positions()),
-        turns=TurnsCount.of(data, here.work.plans[0].unit.reward),
+        sizes=sizes,
+        seen=seen(data, partition.columns, partition.positions()),
+        turns=TurnsCount.of(data, partition.partition_job.plans[0].unit.reward),
     )
 
 
 def _of_unit(result: AdvantageTable) -> AdvantageTable:
-    """The advantages of the rollouts where they are counted."""
+    """The advantages of the rollouts if these are counted, else of the rows."""
     return result if result.per_rollout is None else result.per_rollout
 
 
 def _columns(data: DataSet, tables: Sequence[AdvantageTable]) -> tuple[ColumnCount, ...]:
-    """Each column compared with the first; what equals it is counted once."""
+    """The counts of each column, compared to the first; columns equal to the first share its counts."""
     first, *others = tables
     count = _counted(data, first.processed, first)
     return (
@@ -182,9 +182,9 @@ def _counted(data: DataSet, first: Tensor, result: AdvantageTable) -> ColumnCoun
 
 
 def scattered(data: DataSet, positions: NDArray[np.int64]) -> int:
-    """Groups whose rows do not follow one another in the files."""
+    """The number of groups whose rows are not contiguous in the files."""
     usable = data.grouping.group >= 0
-    group, at = data.grouping.group[usable], positions[usable]
+    group, position = data.grouping.group[usable], positions[usable]
     starts = np.ones(len(group), dtype=bool)
-    starts[1:] = (group[1:] != group[:-1]) | (at[1:] != at[:-1] + 1)
+    starts[1:] = (group[1:] != group[:-1]) | (position[1:] != position[:-1] + 1)
     return int((np.bincount(group[starts]) > 1).sum())

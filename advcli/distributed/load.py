@@ -1,4 +1,4 @@
-"""Reading for all commands: what the driver detects, what the tasks read, and where rows go."""
+"""Loads a data set for all commands: the driver detects the inputs, tasks read them, and rows are partitioned."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from advcli.common.errors import UsageError
 from advcli.dataset.grouping import Sizes, group, lint, refuse_singletons
 from advcli.dataset.load import DataSet, grouped
 from advcli.distributed import cluster, placement, scan, traps
-from advcli.distributed.placement import PartitionPlan, Place, by_step
+from advcli.distributed.placement import Partition, PartitionPlan, by_step
 from advcli.distributed.scan import ScanJob, Summary
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.distributed.traps import Seen
@@ -23,23 +23,23 @@ from advcli.io.sources.find import STDIN
 from advcli.pipeline.request import Request
 from advcli.records.table import Choice
 
-# Bytes that a row takes while its place is worked on, all its columns and the tensors made of them together.
+# Peak bytes per row while a partition is processed, including all columns and tensors.
 _BYTES_PER_ROW = 600
-_ROWS_PER_PLACE = 2_000_000
-# Several, so that workers are done at about the same time.
-_PLACES_PER_WORKER = 4
+_ROWS_PER_PARTITION = 2_000_000
+# Several, so that workers finish at about the same time.
+_PARTITIONS_PER_WORKER = 4
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A data set that lies with the workers.
+    """A data set on the workers.
 
     Attributes:
-        tasks: what runs functions there.
-        rows: the rows, file by file.
-        summaries: one per file.
-        job: what was read.
-        memory: bytes that a worker has.
+        tasks: the cluster.
+        rows: the rows of each file.
+        summaries: the summary of each file.
+        job: the scan job.
+        memory: memory of a worker in bytes.
     """
 
     tasks: Tasks
@@ -50,45 +50,48 @@ class Loaded:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The total number of rows."""
         return sum(summary.rows for summary in self.summaries)
 
     @property
-    def roomy(self) -> int:
-        """Rows that a place can have."""
-        return max(1, min(_ROWS_PER_PLACE, self.memory // _BYTES_PER_ROW // 4))
+    def max_rows(self) -> int:
+        """The maximum number of rows of a partition."""
+        return max(1, min(_ROWS_PER_PARTITION, self.memory // _BYTES_PER_ROW // 4))
 
     def unit(self, plans: Sequence[Plan]) -> str:
-        """What has to lie in one place for some plans."""
+        """What must be in one partition for some plans."""
         return unit_of(
-            plans, self.job.choice, largest_step=placement.largest_step(self.summaries), roomy=self.roomy
+            plans,
+            self.job.choice,
+            largest_step=placement.largest_step(self.summaries),
+            max_rows=self.max_rows,
         )
 
-    def spread(self, unit: str) -> tuple[PartitionPlan, list[Place]]:
-        """Move the rows that have to move."""
+    def spread(self, unit: str) -> tuple[PartitionPlan, list[Partition]]:
+        """Plan the partitions and move rows to them."""
         workers = cluster.workers()
-        per_place = min(self.roomy, max(1, -(-self.count // (_PLACES_PER_WORKER * workers))))
+        per_place = min(self.max_rows, max(1, -(-self.count // (_PARTITIONS_PER_WORKER * workers))))
         plan = PartitionPlan.of(self.job, self.summaries, unit, per_place)
         return placement.spread(self.tasks, self.rows, plan, workers)
 
-    def met_again(self, view: PartitionPlan) -> int:
-        """Prompts that are drawn at several steps, counted where one partition does not see them all."""
-        if view.unit != "step" or view.whole_prompts or not placement.by_step(self.job.choice):
-            return view.again
-        return view.find_crossing(self.tasks, self.rows, cluster.workers()).again
+    def count_reused(self, view: PartitionPlan) -> int:
+        """The number of prompts drawn at several steps, if no partition sees all steps of a prompt."""
+        if view.unit != "step" or view.has_whole_prompts or not placement.by_step(self.job.choice):
+            return view.reused
+        return view.find_crossing(self.tasks, self.rows, cluster.workers()).reused
 
 
-def unit_of(plans: Sequence[Plan], choice: Choice, *, largest_step: int, roomy: int) -> str:
-    """What has to lie in one place for some plans.
+def unit_of(plans: Sequence[Plan], choice: Choice, *, largest_step: int, max_rows: int) -> str:
+    """What must be in one partition for some plans.
 
     Args:
-        plans: what is computed, each for the columns that there are.
+        plans: the plans, resolved for the existing columns.
         choice: the columns that are read.
-        largest_step: rows of the largest step; 0 without steps.
-        roomy: rows that a place can have.
+        largest_step: number of rows of the largest step; 0 without steps.
+        max_rows: the maximum number of rows of a partition.
 
     Returns:
-        "group", "key" (the rows of a prompt, of any step), "position" (consecutive rows, where there is no
+        "group", "key" (the rows of a prompt at any step), "position" (consecutive rows, without a
         prompt), "step" or "all".
     """
     needs = {plan.reach() for plan in plans}
@@ -97,26 +100,26 @@ def unit_of(plans: Sequence[Plan], choice: Choice, *, largest_step: int, roomy: 
     if "all" in needs:
         return "all"
     if steps and not choice.prompt:
-        # Rows are cut by position within their step.
+        # Rows are grouped by position within their step.
         return "step"
-    # A step can be one place only if no group lies in two steps.
+    # A step can be a partition only if no group spans steps.
     whole = steps and choice.step_in_key
     if "step" in needs:
         return "step" if whole else "all"
-    if "merged" in needs and whole and largest_step <= roomy:
-        # One pass over whole steps, where merging takes one for each sum.
+    if "merged" in needs and whole and largest_step <= max_rows:
+        # One pass over whole steps; merging partial sums takes one pass per sum.
         return "step"
     return parts
 
 
 @contextmanager
-def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool = False) -> Iterator[ScanJob]:
-    """The inputs, detected on this machine.
+def scan_job(request: Request, refused: Sequence[str] = (), *, inspected: bool = False) -> Iterator[ScanJob]:
+    """The scan job, with formats and columns detected on this machine.
 
     Args:
-        request: what to do.
-        refused: names that no file may have.
-        inspected: see `narrow.Job`.
+        request: the request.
+        refused: column names that no file may have.
+        inspected: see `ScanJob`.
     """
     cluster.require()
     if STDIN in request.inputs:
@@ -132,11 +135,11 @@ def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool 
         )
     with opened(request.inputs, copied=False, max_line=request.columns.max_line) as sources:
         seen, choice = look(sources, request.columns, skip_bad_rows=request.skip_bad_rows)
-        said: tuple[str, ...] = ()
+        messages: tuple[str, ...] = ()
         if choice.rollout and not choice.sure:
-            # Whether a column is a rollout id that its name alone makes one, all rows together tell.
+            # A rollout id chosen by its name alone can only be verified on all rows together.
             name = choice.rollout[0]
-            said = (
+            messages = (
                 f"--engine ray counts rows, as it takes no rollout id unasked; --rollout-col {name} if it is one",
             )
             choice = replace(choice, rollout=(), turn=None)
@@ -150,30 +153,38 @@ def looked_at(request: Request, refused: Sequence[str] = (), *, inspected: bool 
             refuse_missing=request.settings.missing == "error",
             refuse_singletons=request.settings.singleton == "error",
             inspected=inspected,
-            said=said,
+            messages=messages,
         )
 
 
 def load(tasks: Tasks, job: ScanJob) -> Loaded:
-    """Read all files."""
+    """Read all files on the workers."""
     rows, summaries = scan.read(tasks, job)
     return Loaded(tasks, rows, summaries, job, cluster.memory_per_worker())
 
 
 def columns(choice: Choice) -> dict[str, Tensor]:
-    """The columns that an estimator has of what is read, without rows."""
+    """The columns that an estimator gets, without rows."""
     roles = [role for role, _ in choice.tokens]
-    there = {
+    present = {
         "lengths": choice.length or roles,
         "tokens": roles,
         **dict(choice.roles),
     }
-    names = ("rewards", "group", "step", "parts", "weights", *roles, *(name for name in there if there[name]))
+    names = (
+        "rewards",
+        "group",
+        "step",
+        "parts",
+        "weights",
+        *roles,
+        *(name for name in present if present[name]),
+    )
     return dict.fromkeys(names, torch.zeros(0))
 
 
 def nothing(job: ScanJob, request: Request, warnings: Sequence[str]) -> DataSet:
-    """A data set without rows that was read in the same way."""
+    """A data set without rows, with the same choices."""
     table = replace(scan.blank(job.choice), warnings=tuple(warnings))
     return grouped(table, group(table, request.columns.n, part=True))
 
@@ -181,23 +192,23 @@ def nothing(job: ScanJob, request: Request, warnings: Sequence[str]) -> DataSet:
 def described(
     request: Request, loaded: Loaded, view: PartitionPlan, seen: Sizes, steps: Seen, *, several: bool
 ) -> DataSet:
-    """A data set without rows, with everything that is to be said of the rows and the groups of all places.
+    """A data set without rows, with the warnings about all rows and groups.
 
     Args:
-        request: what to do.
+        request: the request.
         loaded: the data set.
-        view: what is known of the whole.
-        seen: the groups.
-        steps: what traps look at.
+        view: the plan of all partitions.
+        seen: the group sizes.
+        steps: the step digests for the checks of traps.
         several: whether any rollout has several rows.
 
     Raises:
-        DataError: every group has one row, and that is not what the user wants.
+        DataError: every group has one row, which the user did not ask for.
     """
     job = loaded.job
-    said = [*job.said, *(text for source in job.sources for text in source.remarks)]
+    messages = [*job.messages, *(text for source in job.sources for text in source.remarks)]
     trapped = traps.said(job, loaded.summaries, steps, view.steps)
-    data = nothing(job, request, [*said, *job.choice.doubts, *scan.warnings(loaded.summaries), *trapped])
+    data = nothing(job, request, [*messages, *job.choice.doubts, *scan.warnings(loaded.summaries), *trapped])
     n, expected = request.columns.n, request.settings.singleton in ("zero", "raw")
     expected = expected or request.columns.ungrouped
     refuse_singletons(data.table, seen, n, expected=expected)
@@ -206,7 +217,7 @@ def described(
     return replace(data, grouping=groups)
 
 
-_WHAT = {
+_UNIT_NAMES = {
     "group": "the rows of a group",
     "key": "the rows of a prompt",
     "position": "the rows",
@@ -216,9 +227,9 @@ _WHAT = {
 
 
 def too_large(view: PartitionPlan, largest: int, memory: int) -> tuple[str, ...]:
-    """Said when a place needed more than the share of a worker."""
+    """The warning that a partition needed more memory than a worker's share; empty if none did."""
     need = largest * _BYTES_PER_ROW
     if need <= memory:
         return ()
-    what = f"a worker held {largest:,} rows, as {_WHAT[view.unit]} cannot be split"
+    what = f"a worker held {largest:,} rows, as {_UNIT_NAMES[view.unit]} cannot be split"
     return (f"{what}: about {need / 1e9:.1f} GB where its share is {memory / 1e9:.1f} GB",)

@@ -1,4 +1,4 @@
-"""`prompts`: each prompt over the run, with the rows in many places."""
+"""`prompts` on a partitioned data set: each prompt over the run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ from advcli.dataset.load import DataSet, counted_once
 from advcli.dataset.remarks import notes_of, unit_of
 from advcli.distributed import cluster
 from advcli.distributed import run as runs
-from advcli.distributed.counts import Account, account, extremes
-from advcli.distributed.load import described, load, looked_at, too_large
+from advcli.distributed.counts import PartitionCounts, extremes, partition_counts
+from advcli.distributed.load import described, load, scan_job, too_large
 from advcli.distributed.run import PartitionJob, PartitionRows, Shown
 from advcli.frameworks.rule import Unit
 from advcli.pipeline.prompts import Run, figured, threshold_of
@@ -27,13 +27,13 @@ from advcli.stats.prompts import PromptCounts, two_values
 from advcli.tensors.masks import finite
 
 _Ints = NDArray[np.int64]
-# More different rewards than these two need not be known.
-_FEW = 3
+# Three distinct rewards are enough to know that there are not two.
+_MAX_DISTINCT = 3
 
 
 @dataclass(frozen=True)
 class Values:
-    """The rewards of a place, or of several: their sum, and up to three different ones."""
+    """The rewards of one or several partitions: count, sum, and up to three distinct values."""
 
     rows: int
     total: float
@@ -41,17 +41,17 @@ class Values:
 
     def __add__(self, other: "Values") -> "Values":
         different = sorted({*self.different, *other.different})
-        return Values(self.rows + other.rows, self.total + other.total, tuple(different[:_FEW]))
+        return Values(self.rows + other.rows, self.total + other.total, tuple(different[:_MAX_DISTINCT]))
 
 
 @dataclass(frozen=True)
 class Parts(Mergeable):
-    """The prompts of a place, or of several.
+    """The prompts of one or several partitions.
 
     Attributes:
-        counts: one per place.
-        begins: where the first row of each prompt stands among all rows; one per place.
-        keys: [P, 2] the digest of each; one per place.
+        counts: the counts, one entry per partition.
+        begins: the position of each prompt's first row among all rows; one entry per partition.
+        keys: [P, 2] the digest of each prompt; one entry per partition.
     """
 
     counts: tuple[PromptCounts, ...]
@@ -65,22 +65,22 @@ class Parts(Mergeable):
 def prompts(
     request: Request, asked: Asked, *, check: Callable[[Sequence[Source]], None] | None = None
 ) -> Prompts:
-    """Follow each prompt over the run; the arguments and the result are those of `pipeline.prompts`."""
+    """Follow each prompt over the run; arguments and result as in `pipeline.prompts`."""
     plan = request.plan()
-    with looked_at(request) as job:
+    with scan_job(request) as job:
         if check:
             check(job.sources)
         if not job.choice.prompt:
             raise DataError("no prompt id, so no prompt can be followed", hint="--prompt-col COL")
         with cluster.running(request.ray_address) as tasks:
             loaded = load(tasks, job)
-            view, places = loaded.spread("key")
-            work = PartitionJob(view, (plan,), (Shown("original", 0, bare=True),), ((),), ())
+            view, partitions = loaded.spread("key")
+            partition_job = PartitionJob(view, (plan,), (Shown("original", 0, bare=True),), ((),), ())
             if job.choice.rollout:
-                # The reward of a rollout may be none of those of its rows.
-                ends = runs.over(tasks, places, work, extremes)
-                work = replace(work, view=replace(view, low=ends.low, high=ends.high))
-            values: Values = runs.over(tasks, places, work, rewards)
+                # The reward of a rollout may lie outside the range of its rows' rewards.
+                ends = runs.map_reduce(tasks, partitions, partition_job, extremes)
+                partition_job = replace(partition_job, view=replace(view, low=ends.low, high=ends.high))
+            values: Values = runs.map_reduce(tasks, partitions, partition_job, rewards)
             if not values.rows:
                 raise DataError("no row has a reward", hint="--reward COL")
             two = two_values(torch.tensor(values.different, dtype=torch.float64))
@@ -88,8 +88,8 @@ def prompts(
                 view.steps, [summary.step_rows for summary in loaded.summaries], view.step_of
             )
             threshold = threshold_of(asked, two)
-            parts: Parts = runs.over(tasks, places, work, counted, threshold, order)
-            result: Account = runs.over(tasks, places, work, account)
+            parts: Parts = runs.map_reduce(tasks, partitions, partition_job, counted, threshold, order)
+            result: PartitionCounts = runs.map_reduce(tasks, partitions, partition_job, partition_counts)
         by_rollout = result.turns is not None and plan.unit.counts == "rollouts"
         health = result.health if by_rollout else replace(result.health, rollouts=None)
         names = {key: name for summary in reversed(loaded.summaries) for key, name in summary.prompts.items()}
@@ -108,45 +108,45 @@ def prompts(
         )
 
 
-def _unit(result: Account, unit: Unit) -> Iterator[str]:
-    """What is counted where rows share a rollout."""
+def _unit(result: PartitionCounts, unit: Unit) -> Iterator[str]:
+    """Notes on what is counted if rows share a rollout."""
     if result.turns is not None:
         figures, all_ = result.turns.figures(), unit.counts == "rows"
         differ = 0 if unit.reward == "sum" else figures.differ
         yield from unit_of((), figures.turns_max, differ, unit.reward, all_=all_)
 
 
-def rewards(here: PartitionRows) -> Values:
-    """The rewards of a place."""
-    rows = _counted(here).rows
+def rewards(partition: PartitionRows) -> Values:
+    """The rewards of a partition."""
+    rows = _counted(partition).rows
     values = rows.rewards[(rows.group >= 0) & finite(rows.rewards)].double()
-    return Values(len(values), float(values.sum()), tuple(torch.unique(values)[:_FEW].tolist()))
+    return Values(len(values), float(values.sum()), tuple(torch.unique(values)[:_MAX_DISTINCT].tolist()))
 
 
-def _counted(here: PartitionRows) -> DataSet:
-    return counted_once(here.data, here.work.plans[0].unit)
+def _counted(partition: PartitionRows) -> DataSet:
+    return counted_once(partition.data, partition.partition_job.plans[0].unit)
 
 
-def counted(here: PartitionRows, threshold: float | None, order: _Ints) -> Parts:
-    """The prompts of a place; `order`: the place of each step in the run."""
-    data = _counted(here)
-    there = np.flatnonzero(data.table.key >= 0)
-    _, first, codes = np.unique(data.table.key[there], return_index=True, return_inverse=True)
+def counted(partition: PartitionRows, threshold: float | None, order: _Ints) -> Parts:
+    """The prompts of a partition; `order` is the index of each step in the run."""
+    data = _counted(partition)
+    usable = np.flatnonzero(data.table.key >= 0)
+    _, first, codes = np.unique(data.table.key[usable], return_index=True, return_inverse=True)
     key = np.full(len(data.table.key), -1, dtype=np.int64)
-    key[there] = codes
-    first = there[first]
+    key[usable] = codes
+    first = usable[first]
     rows = replace(data.rows, step=torch.from_numpy(order)[data.rows.step])
     digests = np.stack(
-        [here.columns[name].to_numpy(zero_copy_only=False) for name in ("key", "key2")], axis=1
+        [partition.columns[name].to_numpy(zero_copy_only=False) for name in ("key", "key2")], axis=1
     )
     counts = PromptCounts.of(rows, torch.from_numpy(key), len(first), threshold=threshold)
-    return Parts((counts,), (here.positions()[first],), (digests[first],))
+    return Parts((counts,), (partition.positions()[first],), (digests[first],))
 
 
 def _steps(
     names: tuple[str, ...], rows: Sequence[Sequence[int]], of: Sequence[_Ints]
 ) -> tuple[tuple[str, ...], _Ints]:
-    """The steps that have rows in the order of the run, and the place of each of all steps among them."""
+    """The steps with rows in the order of the run, and the index of each step among them."""
     if not names:
         return ("",), np.zeros(1, dtype=np.int64)
     count = np.zeros(len(names), dtype=np.int64)

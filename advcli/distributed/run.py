@@ -1,4 +1,4 @@
-"""Pass (b): the engine runs on every place, as often as it takes until the sums over all places are known."""
+"""Pass (b): runs the engine on every partition, repeatedly until all global reductions are known."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from advcli.dataset import grouping
 from advcli.dataset import load as data_set
 from advcli.dataset.load import DataSet
-from advcli.distributed.placement import PartitionPlan, Place, with_codes_of_all
+from advcli.distributed.placement import Partition, PartitionPlan, with_codes_of_all
 from advcli.distributed.scan import ScanJob
 from advcli.distributed.tasks import Tasks
 from advcli.engine.plan import Plan
@@ -31,8 +31,8 @@ class Shown:
 
     Attributes:
         label: its heading.
-        run: which of the runs it is.
-        bare: whether it is the original advantage of that run, before any keep ratio.
+        run: the index of its plan.
+        bare: whether it is the original advantage of that plan, before any keep ratio.
     """
 
     label: str
@@ -47,29 +47,29 @@ class Shown:
 
 @dataclass(frozen=True)
 class PartitionJob:
-    """What is done in every place.
+    """The computation on every partition.
 
     Attributes:
-        view: what is known of the whole.
-        plans: what is computed.
-        shown: the columns that are counted.
-        known: for each plan, the sums over all places that are known.
-        open: the plans that may want more of them.
-        per_step: whether the metrics of each step are wanted.
+        view: the plan of all partitions.
+        plans: the plans to run.
+        shown: the columns to count.
+        reductions: for each plan, the global reductions known so far.
+        open: the plans that may need further reductions.
+        per_step: whether to compute the metrics of each step.
     """
 
     view: PartitionPlan
     plans: tuple[Plan, ...]
     shown: tuple[Shown, ...]
-    known: tuple[tuple[Reduction, ...], ...]
+    reductions: tuple[tuple[Reduction, ...], ...]
     open: tuple[int, ...]
     per_step: bool = False
 
     def results(self, data: DataSet, of: Sequence[int] | None = None) -> list[AdvantageTable]:
-        """The advantages of the rows of a place.
+        """The advantages of the rows of a partition.
 
         Raises:
-            NeedsReduction: sums over all places are not known.
+            NeedsReduction: a global reduction is not known yet.
         """
         columns, chosen = data.columns(), range(len(self.plans)) if of is None else of
         return [self._one(plan, columns) for plan in chosen]
@@ -79,119 +79,135 @@ class PartitionJob:
         if self.view.unit in ("step", "all"):
             return run(plan, columns)
         steps = max(1, len(self.view.steps))
-        result: AdvantageTable = run_part(lambda: run(plan, columns), self.known[number], steps)  # type: ignore[assignment]
+        result: AdvantageTable = run_part(lambda: run(plan, columns), self.reductions[number], steps)  # type: ignore[assignment]
         return result
 
 
 @dataclass(frozen=True)
 class PartitionRows:
-    """A place, as a task sees it.
+    """A partition in a task.
 
     Attributes:
-        columns: what lies there.
-        data: the same as a data set.
-        work: what is done in every place.
+        columns: its columns.
+        data: the rows as a data set.
+        partition_job: the computation on every partition.
     """
 
     columns: Mapping[str, pa.Array]
     data: DataSet
-    work: PartitionJob
+    partition_job: PartitionJob
 
     @classmethod
-    def of(cls, rows: pa.Table, work: PartitionJob) -> "PartitionRows":
-        """The rows as they lie with a worker."""
-        columns = unpack(rows, work.view)
-        return cls(columns, data_of(columns, work.view), work)
+    def of(cls, rows: pa.Table, partition_job: PartitionJob) -> "PartitionRows":
+        """A partition from its stored rows."""
+        columns = unpack(rows, partition_job.view)
+        return cls(columns, data_of(columns, partition_job.view), partition_job)
 
     @cached_property
     def results(self) -> list[AdvantageTable]:
         """The advantages of the rows, by each plan."""
-        return self.work.results(self.data)
+        return self.partition_job.results(self.data)
 
     def positions(self) -> NDArray[np.int64]:
-        """[n] where each row stands among all rows."""
-        starts = np.repeat(self.work.view.starts, self.data.table.rows)
+        """[n] the position of each row among all rows."""
+        starts = np.repeat(self.partition_job.view.starts, self.data.table.rows)
         result: NDArray[np.int64] = starts + self.columns["row"].to_numpy()
         return result
 
     def begins(self) -> NDArray[np.int64]:
-        """[G] where each group begins among all rows: in ascending order, as groups are numbered."""
+        """[G] the position of each group's first row among all rows, ascending, as groups are numbered."""
         group = self.data.grouping.group
         result: NDArray[np.int64] = self.positions()[group >= 0][group_codes.first_rows(group[group >= 0])]
         return result
 
 
-def over(
-    tasks: Tasks, places: Sequence[Place], work: PartitionJob, what: Callable[..., Any], *given: object
-) -> Any:  # noqa: ANN401  what `what` gives
-    """Ask something of every place, and add the answers up.
+def map_reduce(
+    tasks: Tasks,
+    partitions: Sequence[Partition],
+    partition_job: PartitionJob,
+    function: Callable[..., Any],
+    *given: object,
+) -> Any:  # noqa: ANN401  the result of `function`
+    """Run a function on every partition and add up the results.
 
     Args:
-        tasks: where it is done.
-        places: from `placement.spread`.
-        work: what is done in every place.
-        what: takes a `Here` and what is given; a function of a module.
-        given: what else it takes.
+        tasks: the cluster.
+        partitions: from `placement.spread`.
+        partition_job: the computation on every partition.
+        function: called with a `PartitionRows` and `given`; must be importable by the workers.
+        given: its further arguments.
     """
-    shared = tasks.share((work, what, given))
+    shared = tasks.share((partition_job, function, given))
     return reduce(
         add,
         tasks.get(
-            [tasks.run(answer, number, position.rows, shared) for number, position in enumerate(places)]
+            [tasks.run(apply, number, partition.rows, shared) for number, partition in enumerate(partitions)]
         ),
     )
 
 
-def answer(
-    number: int, place: pa.Table, asked: tuple[PartitionJob, Callable[..., Any], tuple[object, ...]]
+def apply(
+    number: int, table: pa.Table, call: tuple[PartitionJob, Callable[..., Any], tuple[object, ...]]
 ) -> Any:  # noqa: ANN401
-    """What one place has to say."""
-    work, what, given = asked
-    return what(PartitionRows.of(place, work), *given)
+    """Call a function on one partition."""
+    partition_job, function, given = call
+    return function(PartitionRows.of(table, partition_job), *given)
 
 
-def known(tasks: Tasks, places: Sequence[Place], work: PartitionJob) -> PartitionJob:
-    """The work, with everything that its plans have to know of all places.
+def with_reductions(
+    tasks: Tasks, partitions: Sequence[Partition], partition_job: PartitionJob
+) -> PartitionJob:
+    """The job with all global reductions that its plans need.
 
     Args:
-        tasks: where it is done.
-        places: from `placement.spread`.
-        work: what to do, with nothing known.
+        tasks: the cluster.
+        partitions: from `placement.spread`.
+        partition_job: the job, without reductions.
     """
-    while work.open:
-        work = _wiser(work, over(tasks, places, work, wanted))
-    return work
+    while partition_job.open:
+        partition_job = _with_answers(
+            partition_job, map_reduce(tasks, partitions, partition_job, needed_reductions)
+        )
+    return partition_job
 
 
-def wanted(here: PartitionRows) -> list[dict[int, tuple[Reduction, ...]]]:
-    """What the open plans want to know of all places: the part of this one."""
+def needed_reductions(partition: PartitionRows) -> list[dict[int, tuple[Reduction, ...]]]:
+    """This partition's part of the global reductions that the open plans need next."""
     result = {}
-    for number in here.work.open:
+    for number in partition.partition_job.open:
         try:
-            here.work.results(here.data, [number])
-        except NeedsReduction as wanted:
-            result[number] = wanted.asked
+            partition.partition_job.results(partition.data, [number])
+        except NeedsReduction as error:
+            result[number] = error.asked
     return [result]
 
 
-def _wiser(work: PartitionJob, answers: Sequence[dict[int, tuple[Reduction, ...]]]) -> PartitionJob:
-    """The job, with the reductions that partitions asked for."""
-    asked = {number: [one[number] for one in answers if number in one] for number in work.open}
-    known = list(work.known)
+def _with_answers(
+    partition_job: PartitionJob, answers: Sequence[dict[int, tuple[Reduction, ...]]]
+) -> PartitionJob:
+    """The job with the answers of all partitions merged into its reductions."""
+    asked = {
+        number: [answer[number] for answer in answers if number in answer] for number in partition_job.open
+    }
+    reductions = list(partition_job.reductions)
     for number, parts in asked.items():
         if parts:
-            known[number] = (*known[number], *merged(parts))
-    return replace(work, known=tuple(known), open=tuple(number for number in work.open if asked[number]))
+            reductions[number] = (*reductions[number], *merged(parts))
+    return replace(
+        partition_job,
+        reductions=tuple(reductions),
+        open=tuple(number for number in partition_job.open if asked[number]),
+    )
 
 
 def unpack(table: pa.Table, plan: PartitionPlan) -> dict[str, pa.Array]:
-    """The columns of one partition, with steps and values that split the figures numbered as in all files."""
+    """The columns of a partition, with the codes of steps and `--by` values unified over all files."""
     table = with_codes_of_all(table, plan)
     return {name: one_array(table[name]) for name in table.column_names}
 
 
 def table(columns: Mapping[str, pa.Array], view: PartitionPlan) -> RewardTable:
-    """The rows of a partition as a table, with fresh prompt codes."""
+    """The rows of a partition as a table, with new prompt codes."""
     values = {
         name: column.to_numpy(zero_copy_only=False)
         for name, column in columns.items()
@@ -235,7 +251,7 @@ def table(columns: Mapping[str, pa.Array], view: PartitionPlan) -> RewardTable:
 
 
 def data_of(columns: Mapping[str, pa.Array], view: PartitionPlan) -> DataSet:
-    """The rows of a place as a data set, grouped as on one machine."""
+    """The rows of a partition as a data set, grouped as on one machine."""
     rows = table(columns, view)
     groups = grouping.group(rows, view.job.options.n, part=True)
     data = data_set.grouped(rows, groups)
@@ -247,19 +263,19 @@ def data_of(columns: Mapping[str, pa.Array], view: PartitionPlan) -> DataSet:
 def _key(values: Mapping[str, NDArray[Any]], job: ScanJob) -> NDArray[np.int64]:
     if not job.choice.prompt:
         return np.where(values["usable"], 0, -1)
-    codes, rest = group_codes.numbered(values["key"]), values["key2"]
-    if (rest[group_codes.first_rows(codes)][codes] != rest).any():
-        # Of many billion prompts two may share half of a digest.
-        codes = group_codes.paired(codes, group_codes.numbered(rest))
+    codes, second_half = group_codes.numbered(values["key"]), values["key2"]
+    if (second_half[group_codes.first_rows(codes)][codes] != second_half).any():
+        # Among billions of prompts, two may share the first half of the digest.
+        codes = group_codes.paired(codes, group_codes.numbered(second_half))
     return np.where(values["usable"], codes, -1)
 
 
-def _named(values: Mapping[str, NDArray[Any]], part: str) -> dict[str, NDArray[Any]]:
-    """The columns that play a part, by their own names."""
+def _named(values: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """The columns with a prefix, without it."""
     return {
-        name.removeprefix(f"{part} "): result.copy()
+        name.removeprefix(f"{prefix} "): result.copy()
         for name, result in values.items()
-        if name.startswith(f"{part} ")
+        if name.startswith(f"{prefix} ")
     }
 
 

@@ -1,4 +1,4 @@
-"""Pass (a): one task per file reads its narrow columns, and numbers its rows."""
+"""Pass (a): one task per file reads its columns and numbers its rows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from advcli.common.wording import together
-from advcli.distributed.files.remote import patiently
+from advcli.distributed.files.remote import with_retries
 from advcli.distributed.tasks import ObjectRef, Tasks
 from advcli.io.collect.batch import BadRows
 from advcli.io.collect.numbering import line_numbers
@@ -20,29 +20,29 @@ from advcli.records.roles import LABELS
 from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
 
 DIGEST, NTH = "digest", "nth"
-"""Columns that only some commands need."""
+"""Columns that only some commands need: a digest of each row, and its index within the record."""
 
-# Columns of one number per row, by the field of the table that they come from.
+# Fields of the table with one number per row.
 _NUMBERS = ("length", "logged", "turn")
-# Those that are whole numbers.
-_WHOLE = ("rollout", "turn_counts")
+# Fields with one integer per row.
+_INTEGERS = ("rollout", "turn_counts")
 
 
 @dataclass(frozen=True)
 class ScanJob:
-    """What every task has to know.
+    """What every scan task needs.
 
     Attributes:
         sources: the files.
         choice: the columns that are read.
-        kinds: the columns that there are, and what they hold.
+        kinds: column → kind.
         options: what the user asked for.
-        refused: names that no file may have.
+        refused: column names that no file may have.
         skip_bad_rows: count bad rows instead of stopping at the first.
         refuse_missing: stop at the first missing reward.
         refuse_singletons: stop at a group with one valid row.
-        inspected: tell more: a digest of each row, texts included, and the extents of every reward column.
-        said: what is worth knowing of the columns that are read.
+        inspected: also compute a digest of each row, including texts, and the extents of every reward column.
+        messages: remarks about the choice of columns.
     """
 
     sources: tuple[Source, ...]
@@ -54,7 +54,7 @@ class ScanJob:
     refuse_missing: bool = False
     refuse_singletons: bool = False
     inspected: bool = False
-    said: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -64,26 +64,26 @@ class ScanJob:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the driver gets to know of a file.
+    """What the driver learns about a file.
 
     Attributes:
         file: its number.
-        rows: its rows.
-        usable: those that belong to a prompt.
+        rows: number of rows.
+        usable: number of rows that belong to a prompt.
         steps: the names of its steps.
-        step_rows: the rows of each.
+        step_rows: number of rows of each step.
         low: the smallest usable reward; NaN without one.
-        high: the largest.
-        by: the values of the column that splits the figures.
-        extents: of all rows (None), and of those of each of these values: the smallest and the largest usable value of
+        high: the largest usable reward; NaN without one.
+        by: the values of the `--by` column.
+        extents: for all rows (None) and for each of these values: the smallest and the largest usable value of
             each reward column, NaN without one.
-        logged: how many rows have a logged advantage.
-        peak: the largest of them, without its sign; 0 without any.
-        uneven: rows whose logged advantage differs between their tokens.
-        dropped: numbers of the lines that are no rows.
+        logged: number of rows with a logged advantage.
+        peak: the largest absolute logged advantage; 0 without any.
+        uneven: number of rows whose logged advantage differs between their tokens.
+        dropped: numbers of the lines that are not rows.
         bad: the bad rows.
-        warnings: what else was skipped, in words.
-        prompts: digest of each prompt → its name; empty unless names were asked for.
+        warnings: messages about other skipped rows.
+        prompts: digest of each prompt → its name; empty unless names were requested.
     """
 
     file: int
@@ -105,14 +105,14 @@ class Summary:
 
 
 def read(tasks: Tasks, job: ScanJob) -> tuple[list[ObjectRef], list[Summary]]:
-    """Read all files: one file, one task, so that a worker that dies loses no more than that.
+    """Read all files, one task per file, so that a worker that dies loses only one file.
 
     Args:
-        tasks: where it is done.
-        job: what to read.
+        tasks: the cluster.
+        job: the scan job.
 
     Returns:
-        The rows of each file, which stay with the workers, and a summary of each, in order.
+        The rows of each file, which stay on the workers, and the summary of each file, in order.
 
     Raises:
         DataError: a file is broken, or no file has a row.
@@ -125,17 +125,17 @@ def read(tasks: Tasks, job: ScanJob) -> tuple[list[ObjectRef], list[Summary]]:
 
 
 def scan(number: int, job: ScanJob) -> tuple[Summary, pa.Table]:
-    """Read a file."""
-    result = patiently(job.sources[number], lambda source: _read(source, job))
+    """Read a file; returns its summary and its rows."""
+    result = with_retries(job.sources[number], lambda source: _read(source, job))
     if result is None:
-        nothing = _columns(number, blank(job.choice), np.zeros((0, 2), dtype=np.int64), job)
+        empty = _columns(number, blank(job.choice), np.zeros((0, 2), dtype=np.int64), job)
         if job.inspected:
-            nothing = nothing.append_column(DIGEST, pa.array(np.zeros(0, dtype=np.uint64)))
-        return Summary(number, 0), nothing
+            empty = empty.append_column(DIGEST, pa.array(np.zeros(0, dtype=np.uint64)))
+        return Summary(number, 0), empty
     table, digests, bad = result
     columns = _columns(number, table, digests, job)
     if job.inspected:
-        texts = patiently(
+        texts = with_retries(
             job.sources[number], lambda source: row_digests(source, table.dropped[0], job.choice.layout)
         )
         columns = columns.append_column(DIGEST, pa.array(texts))
@@ -156,16 +156,16 @@ def _read(source: Source, job: ScanJob) -> tuple[RewardTable, NDArray[np.int64],
 
 
 def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: ScanJob) -> pa.Table:
-    """The narrow columns of a file; a digest stands for the key, as codes differ from file to file."""
+    """The columns of a file; the key is a digest, because codes differ from file to file."""
     rows = len(table.key)
     usable = table.key >= 0
     if table.choice.prompt:
         key = digests[np.where(usable, table.key, 0)] if len(digests) else np.zeros((rows, 2), dtype=np.int64)
     else:
-        # Cut by position: the place among the usable rows is all that there is to a key.
+        # Groups are cut by position, so the key is the position among the usable rows.
         key = np.stack([np.cumsum(usable) - 1, np.zeros(rows, dtype=np.int64)], axis=1)
     lines = line_numbers(table)
-    # Short numbers where they fit: all rows of all files lie in memory.
+    # int32 where possible, because all rows of all files are held in memory.
     columns: dict[str, Any] = {
         "file": pa.array(np.full(rows, number, dtype=np.int32)),
         "row": pa.array(np.arange(rows, dtype=np.int32)),
@@ -179,8 +179,8 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: S
     }
     if table.parts is not None:
         columns |= {f"part {i}": pa.array(part) for i, part in enumerate(np.ascontiguousarray(table.parts.T))}
-    given = ((name, getattr(table, name)) for name in (*_NUMBERS, *_WHOLE))
-    columns |= {name: pa.array(values) for name, values in given if values is not None}
+    fields = ((name, getattr(table, name)) for name in (*_NUMBERS, *_INTEGERS))
+    columns |= {name: pa.array(values) for name, values in fields if values is not None}
     columns |= {
         f"role {name}": pa.array(values) for name, values in table.roles.items() if len(values) == rows
     }
@@ -193,7 +193,7 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: S
     if table.by is not None:
         columns["by"] = pa.array(table.by)
     if job.inspected and job.choice.layout.exploded:
-        # The place of each row among those of its record.
+        # The index of each row within its record.
         columns[NTH] = pa.array(np.arange(rows) - np.searchsorted(lines, lines))
     if table.token_counts is not None:
         ends = pa.array(np.concatenate([[0], np.cumsum(table.token_counts)]), pa.int64())
@@ -203,11 +203,11 @@ def _columns(number: int, table: RewardTable, digests: NDArray[np.int64], job: S
 
 
 def blank(choice: Choice) -> RewardTable:
-    """No row, with the columns of a choice."""
-    nothing, none = np.zeros(0), np.zeros(0, dtype=np.int64)
-    single = {name: nothing for name in _NUMBERS if getattr(choice, name)}
+    """A table without rows, with the columns of a choice."""
+    floats, integers = np.zeros(0), np.zeros(0, dtype=np.int64)
+    single = {name: floats for name in _NUMBERS if getattr(choice, name)}
     return RewardTable(
-        rewards=nothing,
+        rewards=floats,
         cause=np.zeros(0, dtype=np.int8),
         key=np.zeros(0, dtype=np.int64),
         step=np.zeros(0, dtype=np.int64) if choice.step else None,
@@ -215,16 +215,16 @@ def blank(choice: Choice) -> RewardTable:
         length=single.get("length"),
         logged=single.get("logged"),
         turn=single.get("turn"),
-        rollout=none if choice.rollout else None,
-        turn_counts=none if choice.turn_list else None,
+        rollout=integers if choice.rollout else None,
+        turn_counts=integers if choice.turn_list else None,
         parts=np.zeros((0, len(choice.rewards))) if len(choice.rewards) > 1 else None,
-        turn_rewards=nothing if choice.turn_list else None,
-        roles={role: none if role in LABELS else nothing for role, _ in choice.roles},
-        extra=dict.fromkeys(choice.extra, nothing),
-        outcomes=dict.fromkeys(choice.outcomes, nothing),
+        turn_rewards=floats if choice.turn_list else None,
+        roles={role: integers if role in LABELS else floats for role, _ in choice.roles},
+        extra=dict.fromkeys(choice.extra, floats),
+        outcomes=dict.fromkeys(choice.outcomes, floats),
         causes=dict.fromkeys(_with_causes(choice), np.zeros(0, dtype=np.int8)),
         by=np.zeros(0, dtype=np.int64) if choice.by else None,
-        tokens={role: nothing for role, _ in choice.tokens},
+        tokens={role: floats for role, _ in choice.tokens},
         token_counts=np.zeros(0, dtype=np.int64) if choice.tokens else None,
         rows=(),
         choice=choice,
@@ -274,8 +274,8 @@ def _extents(table: RewardTable) -> dict[str | None, tuple[tuple[float, float], 
         None: tuple(_extent(values[usable]) for values in columns)
     }
     for code, name in enumerate(table.by_names):
-        here = usable & (table.by == code)
-        result[name] = tuple(_extent(values[here]) for values in columns)
+        mask = usable & (table.by == code)
+        result[name] = tuple(_extent(values[mask]) for values in columns)
     return result
 
 
@@ -285,9 +285,9 @@ def _extent(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _refuse_nothing(job: ScanJob, summaries: Sequence[Summary]) -> None:
-    """The errors of a data set without rows, as one machine has them."""
+    """Raise the same error as on one machine for a data set without usable rows."""
     rows, usable = (sum(getattr(summary, name) for summary in summaries) for name in ("rows", "usable"))
-    refuse_nothing(job.sources, rows, usable, _bad(summaries), _said(summaries))
+    refuse_nothing(job.sources, rows, usable, _bad(summaries), _messages(summaries))
 
 
 def _bad(summaries: Sequence[Summary]) -> BadRows:
@@ -298,10 +298,10 @@ def _bad(summaries: Sequence[Summary]) -> BadRows:
     return BadRows(skip=True, count=count, first=first, empty=empty, encrypted=encrypted)
 
 
-def _said(summaries: Sequence[Summary]) -> tuple[str, ...]:
+def _messages(summaries: Sequence[Summary]) -> tuple[str, ...]:
     return together(text for summary in summaries for text in summary.warnings)
 
 
 def warnings(summaries: Sequence[Summary]) -> tuple[str, ...]:
-    """What was skipped in all files together, in words."""
-    return (*_bad(summaries).warnings(), *_said(summaries))
+    """The messages about skipped rows of all files."""
+    return (*_bad(summaries).warnings(), *_messages(summaries))

@@ -1,18 +1,18 @@
-"""Functions that run on the workers of a cluster: Ray places them, tries them again, and keeps what they give."""
+"""Runs functions on the workers of a cluster: Ray schedules and retries them, and stores their results."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias
 
 ObjectRef: TypeAlias = Any
-"""Something that lies in the memory of a worker; here is only its name."""
+"""A reference to an object in the memory of a worker."""
 
-_PATIENCE, _GRACE = 60, 2
-"""Seconds that tasks have to stop once one of them has failed, and in which they are not called off."""
+_CANCEL_SECONDS, _GRACE_SECONDS = 60, 2
+"""Seconds to wait for cancelled tasks, and before that for tasks to end by themselves, after one has failed."""
 
 
 class Tasks:
-    """A cluster, as far as the commands use it.
+    """The interface to a cluster.
 
     Args:
         ray: the module.
@@ -21,58 +21,60 @@ class Tasks:
     def __init__(self, ray: Any) -> None:  # noqa: ANN401  a module
         self._ray = ray
         self._remote: dict[Callable[..., Any], Any] = {}
-        self._begun: list[ObjectRef] = []
+        self._started: list[ObjectRef] = []
 
     def share(self, value: object) -> ObjectRef:
-        """Send something to the workers once, for many tasks."""
+        """Put an object into the object store once, for many tasks."""
         return self._ray.put(value)
 
     def run(self, function: Callable[..., Any], *given: object) -> ObjectRef:
-        """Let a worker run a function; what is kept with a worker is handed to it, not brought here."""
-        result = self._of(function).remote(*given)
-        self._begun.append(result)
+        """Run a function on a worker; object references are resolved there."""
+        result = self._remote_function(function).remote(*given)
+        self._started.append(result)
         return result
 
-    def split(self, many: int, function: Callable[..., Sequence[Any]], *given: object) -> list[ObjectRef]:
+    def split(self, count: int, function: Callable[..., Sequence[Any]], *given: object) -> list[ObjectRef]:
         """Map a function with several results; each result is a separate object."""
-        if many == 1:
-            return [self.run(_only, function, *given)]
-        result: list[ObjectRef] = self._of(function).options(num_returns=many).remote(*given)
-        self._begun += result
+        if count == 1:
+            return [self.run(_single_result, function, *given)]
+        result: list[ObjectRef] = self._remote_function(function).options(num_returns=count).remote(*given)
+        self._started += result
         return result
 
-    def get(self, kept: Sequence[ObjectRef]) -> list[Any]:
-        """Bring things here.
+    def get(self, references: Sequence[ObjectRef]) -> list[Any]:
+        """Fetch objects to the driver.
 
         Raises:
-            Exception: what a function raised, or Ray's word for what became of it.
+            Exception: the exception of a function, or Ray's error.
         """
-        result: list[Any] = self._ray.get(list(kept))
+        result: list[Any] = self._ray.get(list(references))
         return result
 
     def stop(self) -> None:
-        """End what runs, and wait until it has ended."""
-        # What is about to end may end: Ray 2.60 takes the driver down where a task is called off as its answer comes.
-        for one in self._running(_GRACE):
+        """Cancel the running tasks, and wait until they have ended."""
+        # Let tasks that are about to end do so: Ray 2.60 crashes the driver if a task is cancelled as its result arrives.
+        for task in self._running(_GRACE_SECONDS):
             with suppress(Exception):
-                self._ray.cancel(one, recursive=True)
-        self._running(_PATIENCE)
+                self._ray.cancel(task, recursive=True)
+        self._running(_CANCEL_SECONDS)
 
     def _running(self, seconds: float) -> list[ObjectRef]:
-        """What has not ended after some time."""
+        """The tasks that are still running after some time."""
         try:
-            count = len(self._begun)
-            return list(self._ray.wait(self._begun, num_returns=count, timeout=seconds, fetch_local=False)[1])
+            count = len(self._started)
+            return list(
+                self._ray.wait(self._started, num_returns=count, timeout=seconds, fetch_local=False)[1]
+            )
         except Exception:
-            # Without any task, or without Ray, there is nothing to wait for.
+            # Without tasks, or without Ray, there is nothing to wait for.
             return []
 
-    def _of(self, function: Callable[..., Any]) -> Any:  # noqa: ANN401  Ray's class
+    def _remote_function(self, function: Callable[..., Any]) -> Any:  # noqa: ANN401  Ray's class
         if function not in self._remote:
             self._remote[function] = self._ray.remote(num_cpus=1)(function)
         return self._remote[function]
 
 
-def _only(function: Callable[..., Sequence[Any]], *given: object) -> Any:  # noqa: ANN401  what it gives
+def _single_result(function: Callable[..., Sequence[Any]], *given: object) -> Any:  # noqa: ANN401  what it gives
     (one,) = function(*given)
     return one

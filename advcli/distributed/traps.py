@@ -1,4 +1,4 @@
-"""Traps of formats that show in the rows of a step, which may lie in several places."""
+"""Checks for traps of formats that need the rows of a step, which may be in several partitions."""
 
 import operator
 from collections.abc import Mapping, Sequence
@@ -22,14 +22,14 @@ _MODULUS = 2**64
 
 @dataclass(frozen=True)
 class StepSeen(Mergeable):
-    """What is seen of a step in a place.
+    """A digest of a step's rows in one or several partitions.
 
     Attributes:
-        rows: Σ h·r^p of its rows, h their digests and p where they stand; mod 2^64.
-        first: where the first of them stands.
-        low: its smallest reward; inf without any.
-        high: its largest; -inf without any.
-        sizes: the sizes of its groups.
+        rows: Σ h·r^p over the rows, with their digests h and positions p; mod 2^64.
+        first: the position of the first row.
+        low: the smallest reward; inf without any.
+        high: the largest reward; -inf without any.
+        sizes: the sizes of the groups.
     """
 
     rows: Annotated[int, Merge(lambda one, two: (one + two) % _MODULUS)]
@@ -39,7 +39,7 @@ class StepSeen(Mergeable):
     sizes: Annotated[frozenset[int], Merge(operator.or_)]
 
     def digest(self) -> int:
-        """A digest that is equal for equal rows in equal order, wherever they are."""
+        """A digest that is the same for the same rows in the same order, at any position."""
         return self.rows * pow(int(_MIX), -self.first, _MODULUS) % _MODULUS
 
 
@@ -47,12 +47,12 @@ Seen = Mapping[int, StepSeen]
 
 
 def seen(data: DataSet, columns: Mapping[str, pa.Array], positions: NDArray[np.int64]) -> Seen:
-    """Step → what is seen of it in a place; nothing if no check of the format wants to know.
+    """Step → its digest in a partition; empty if no check of the format needs it.
 
     Args:
-        data: the rows of the place.
-        columns: the same as they lie there.
-        positions: [N] where each row stands among all rows.
+        data: the rows of the partition.
+        columns: the stored columns of the partition.
+        positions: [N] the position of each row among all rows.
     """
     table = data.table
     if not set(table.choice.rules.checks) & set(traps.OF_ROWS) or not table.choice.prompt:
@@ -85,37 +85,39 @@ def seen(data: DataSet, columns: Mapping[str, pa.Array], positions: NDArray[np.i
 
 
 def said(job: ScanJob, summaries: Sequence[Summary], found: Seen, steps: Sequence[str]) -> tuple[str, ...]:
-    """What the checks of the format have to say.
+    """The warnings of the checks of the format.
 
     Args:
-        job: what was read.
+        job: the scan job.
         summaries: one per file.
-        found: what is seen of all places.
+        found: the step digests of all partitions.
         steps: the step of each code.
     """
     results = {
-        "same_rows_at_several_steps": lambda: traps.again_said(_again(job.choice, found), steps),
+        "same_rows_at_several_steps": lambda: traps.again_said(_repeated_steps(job.choice, found), steps),
         "evaluation_rows": lambda: traps.sizes_said(
             {code: found[code].sizes for code in sorted(found)}, steps
         ),
-        "no_advantage_yet": lambda: traps.none_logged_said(logged=any(one.logged for one in summaries)),
+        "no_advantage_yet": lambda: traps.none_logged_said(
+            logged=any(summary.logged for summary in summaries)
+        ),
     }
     return traps.found(replace(scan.blank(job.choice), names=job.names), job.kinds, results=results)
 
 
-def _again(choice: Choice, result: Seen) -> list[int]:
-    """The steps that hold the rows of an earlier one."""
+def _repeated_steps(choice: Choice, result: Seen) -> list[int]:
+    """The steps that repeat the rows of an earlier one."""
     if choice.step is None or choice.dedup:
         return []
-    met: set[tuple[int, float, float]] = set()
-    again = []
+    seen_blocks: set[tuple[int, float, float]] = set()
+    repeated = []
     for code in sorted(result):
         step = result[code]
         if step.low < step.high:
             block = (step.digest(), step.low, step.high)
-            again += [code] if block in met else []
-            met.add(block)
-    return again
+            repeated += [code] if block in seen_blocks else []
+            seen_blocks.add(block)
+    return repeated
 
 
 def _digests(columns: Sequence[NDArray[Any]]) -> NDArray[np.uint64]:

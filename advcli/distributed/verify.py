@@ -1,4 +1,4 @@
-"""Whether what reproduces a sample of the log reproduces all of it: every place looks at its own rows."""
+"""Verifies on all rows what reproduces a sample of the logged advantages; each partition checks its own rows."""
 
 import operator
 from collections.abc import Mapping
@@ -22,18 +22,18 @@ from advcli.matching.trials import Trial, judge, predict
 from advcli.records.mergeable import Merge, Mergeable
 from advcli.records.table import Grouping, RewardTable
 
-_NAMED = 32
-"""Places of rows that do not fit which a place names."""
+_MAX_REPORTED = 32
+"""The maximum number of mismatched rows that a partition reports."""
 
 
 @dataclass(frozen=True)
-class Way:
-    """How rows are grouped, such that some whole groups can be.
+class GroupingRule:
+    """How to group the rows of a partition, which consists of whole groups.
 
     Attributes:
-        label: in words.
+        label: its description.
         n: rows per group, or None.
-        kind: what makes rows one group.
+        kind: what defines a group.
     """
 
     label: str
@@ -41,36 +41,36 @@ class Way:
     kind: Kind
 
     @classmethod
-    def of(cls, partition: Partition, n: int | None) -> "Way":
-        """Tell it from a partition of the sample; `n` is what the user named."""
+    def of(cls, partition: Partition, n: int | None) -> "GroupingRule":
+        """The rule of a partition of the sample; `n` from the user."""
         group_of_row = partition.grouping.group
         largest = int(np.bincount(group_of_row[group_of_row >= 0]).max())
         cut = partition.kind in (Kind.POSITION, Kind.CUT)
         return cls(partition.label, largest if cut else n, partition.kind)
 
     def grouping(self, table: RewardTable) -> Grouping:
-        """The groups of the rows of a place."""
-        loose = self.kind is Kind.OVER_STEPS
-        choice = replace(table.choice, step_in_key=False) if loose else table.choice
+        """The groups of the rows of a partition."""
+        over_steps = self.kind is Kind.OVER_STEPS
+        choice = replace(table.choice, step_in_key=False) if over_steps else table.choice
         return group(replace(table, choice=choice), self.n, part=True)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A rule, and the postprocessing of its advantages.
+    """A rule with the postprocessing of its advantages, to be verified.
 
     Attributes:
         candidate: the rule.
-        way: the groups.
-        logged: how a logged advantage is compared; without the advantages.
-        blur: how far a logged reward may be from the one that was used.
+        grouping: how rows are grouped.
+        logged: how logged advantages are compared; without the advantages.
+        blur: how far a logged reward may be from the one used in training.
         clip: bounds of the advantages, or None.
-        filtered: whether rows at 0 were filtered.
-        ratios: the rule with the keep ratios that filtered them, or None.
+        filtered: whether rows with advantage 0 were filtered.
+        ratios: the rule with the keep ratios of that filter, or None.
     """
 
     candidate: Candidate
-    way: Way
+    grouping: GroupingRule
     logged: Logged
     blur: float
     clip: tuple[float, float] | None
@@ -80,17 +80,17 @@ class Claim:
 
 @dataclass(frozen=True)
 class Agreement(Mergeable):
-    """How far a claim holds in a place, or in several.
+    """The agreement of a claim with one or several partitions.
 
     Attributes:
         explained: whether every compared row fits.
-        compared: rows that were compared.
-        misses: those that are not within the tolerance.
+        compared: number of compared rows.
+        misses: number of rows outside the tolerance.
         max_abs: the largest difference.
-        empty: rows without a logged advantage.
-        nulls: those that have none by the rule either.
-        filtered: rows that were set to 0.
-        off: where some rows stand that do not fit.
+        empty: number of rows without a logged advantage.
+        nulls: number of these for which the rule gives none either.
+        filtered: number of rows that were set to 0.
+        off: positions of some mismatched rows.
     """
 
     explained: Annotated[bool, Merge(operator.and_)]
@@ -100,10 +100,10 @@ class Agreement(Mergeable):
     empty: int
     nulls: int
     filtered: int
-    off: Annotated[tuple[int, ...], Merge(lambda one, two: (*one, *two)[: 2 * _NAMED])]
+    off: Annotated[tuple[int, ...], Merge(lambda one, two: (*one, *two)[: 2 * _MAX_REPORTED])]
 
     def trial(self, before: Trial) -> Trial:
-        """What was found on the sample, with the figures of all rows."""
+        """The trial on the sample with the figures of all rows."""
         return replace(
             before,
             explained=self.explained and self.compared > 0,
@@ -116,16 +116,16 @@ class Agreement(Mergeable):
 
 @dataclass(frozen=True)
 class Agreements(Mergeable):
-    """How far each claim holds."""
+    """The agreement of each claim."""
 
     all: tuple[Agreement, ...]
 
 
 def claims(explanation: Explanation, trials: list[Trial], n: int | None, peak: float) -> list[Claim] | None:
-    """The claim to verify; None if partitions can't check it, because rewards or rows differ from those of the dump.
+    """The claims to verify; None if partitions can't check them, because rewards or rows differ from those of the dump.
 
     Args:
-        explanation: from the sample.
+        explanation: the explanation of the sample.
         trials: its rules.
         n: rows per group, if the user named it.
         peak: the largest |A| of all rows.
@@ -139,7 +139,7 @@ def claims(explanation: Explanation, trials: list[Trial], n: int | None, peak: f
     return [
         Claim(
             trial.candidate,
-            Way.of(trial.partition, n),
+            GroupingRule.of(trial.partition, n),
             logged,
             problem.blur,
             (clip[0], clip[1]) if isinstance(clip, list) else None,
@@ -158,34 +158,36 @@ def _with_ratios(candidate: Candidate, after: Mapping[str, object]) -> Candidate
     return replace(candidate, plan=Plan.of(replace(candidate.plan.settings, **ratios)))  # type: ignore[arg-type]
 
 
-def agreements(here: PartitionRows, asked: tuple[Claim, ...]) -> Agreements:
-    """How far each claim holds in a place."""
+def agreements(partition: PartitionRows, asked: tuple[Claim, ...]) -> Agreements:
+    """The agreement of each claim with a partition."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return Agreements(tuple(_agreement(here, claim) for claim in asked))
+        return Agreements(tuple(_agreement(partition, claim) for claim in asked))
     finally:
         torch.set_num_threads(threads)
 
 
-def _agreement(here: PartitionRows, claim: Claim) -> Agreement:
-    table = here.data.table
+def _agreement(partition: PartitionRows, claim: Claim) -> Agreement:
+    table = partition.data.table
     assert table.logged is not None
-    grouping = claim.way.grouping(table)
+    grouping = claim.grouping.grouping(table)
     columns = grouped(table, grouping).columns()
     logged = replace(claim.logged, values=torch.from_numpy(table.logged))
     part = Slice.of(columns, logged, None, whole=True, blur=claim.blur)
     compared = part.compared()
     empty = ~logged.values.isfinite() & (columns["group"] >= 0)
     if not bool(compared.any()):
-        return _nothing(0, int(empty.sum()))
+        return _no_agreement(0, int(empty.sum()))
     predicted = predict(claim.candidate, part)
     if predicted is None:
-        return _nothing(int(compared.sum()), int(empty.sum()))
-    predicted, filtered = _changed(predicted, claim, part)
-    trial = judge(claim.candidate, Partition(claim.way.label, grouping, claim.way.kind), part, predicted)
+        return _no_agreement(int(compared.sum()), int(empty.sum()))
+    predicted, filtered = _postprocessed(predicted, claim, part)
+    trial = judge(
+        claim.candidate, Partition(claim.grouping.label, grouping, claim.grouping.kind), part, predicted
+    )
     off = compared & ~((predicted - logged.values).abs() <= logged.room())
-    places = here.positions()[torch.nonzero(off).squeeze(1)[:_NAMED].numpy()]
+    positions = partition.positions()[torch.nonzero(off).squeeze(1)[:_MAX_REPORTED].numpy()]
     return Agreement(
         trial.explained,
         int(compared.sum()),
@@ -194,12 +196,12 @@ def _agreement(here: PartitionRows, claim: Claim) -> Agreement:
         int(empty.sum()),
         int(predicted[empty].isnan().sum()),
         filtered,
-        () if trial.explained else tuple(places.tolist()),
+        () if trial.explained else tuple(positions.tolist()),
     )
 
 
-def _nothing(compared: int, empty: int) -> Agreement:
-    """Nothing agrees: there is nothing to compare, or the rule cannot be computed."""
+def _no_agreement(compared: int, empty: int) -> Agreement:
+    """The agreement if there is nothing to compare, or the rule can't be computed."""
     return Agreement(
         explained=not compared,
         compared=compared,
@@ -212,14 +214,14 @@ def _nothing(compared: int, empty: int) -> Agreement:
     )
 
 
-def _changed(predicted: Tensor, claim: Claim, part: Slice) -> tuple[Tensor, int]:
-    """What became of the advantages of the rule, and how many rows were set to 0."""
+def _postprocessed(predicted: Tensor, claim: Claim, part: Slice) -> tuple[Tensor, int]:
+    """The advantages of the rule after clipping and filtering, and how many rows were set to 0."""
     clip = claim.clip or (-torch.inf, torch.inf)
     predicted = predicted.clamp(*clip)
     if not claim.filtered:
         return predicted, 0
     logged = part.logged
-    off = part.compared() & (logged.values == 0) & ((predicted - logged.values).abs() > logged.tolerance)
+    filtered = part.compared() & (logged.values == 0) & ((predicted - logged.values).abs() > logged.tolerance)
     kept = None if claim.ratios is None else predict(claim.ratios, part)
-    changed = torch.where(off, 0.0, predicted) if kept is None else kept.clamp(*clip)
-    return changed, int(off.sum())
+    changed = torch.where(filtered, 0.0, predicted) if kept is None else kept.clamp(*clip)
+    return changed, int(filtered.sum())

@@ -1,4 +1,4 @@
-"""Where bytes go: whole or not at all."""
+"""Atomic writes of output files, and errors that name the output."""
 
 import fcntl
 import os
@@ -19,19 +19,19 @@ from advcli.common.wording import reason
 from advcli.records.table import Source
 
 _PART = ".part"
-_LEFT = re.compile(r"[0-9a-f]{8}\.part")
+_PART_NAME = re.compile(r"[0-9a-f]{8}\.part")
 
 
 def check(
     target: Path, sources: Sequence[Source], *, force: bool, parent: bool = True, flag: str = "--out"
 ) -> None:
-    """Refuse a target before any work is done.
+    """Check that a target may be written, before any work is done.
 
     Args:
         target: the file to write.
         sources: the inputs, none of which may be overwritten.
         force: overwrite what exists.
-        parent: whether the folder must be there already.
+        parent: whether the folder must already exist.
         flag: the option that named the target.
 
     Raises:
@@ -49,7 +49,7 @@ def check_all(
     parent: bool = True,
     flag: str = "--out",
 ) -> None:
-    """The same for several targets.
+    """Check several targets.
 
     Raises:
         UsageError: as `check`.
@@ -62,13 +62,13 @@ def check_all(
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """What is the same for two names of one file."""
+    """The device and inode, which are the same for two names of one file."""
     status = path.stat()
     return status.st_dev, status.st_ino
 
 
 def _refuse(target: Path, inputs: set[tuple[int, int]], *, force: bool, parent: bool, flag: str) -> None:
-    # A name that is too long or a folder that may not be entered is an OSError here; pathlib hides some.
+    # stat() raises an OSError for a too long name or an inaccessible folder; pathlib's is_file() and exists() hide some.
     try:
         status = target.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -89,81 +89,80 @@ def replacing(
 ) -> Iterator[BinaryIO]:
     """Write a file under a temporary name in the same folder, and rename it at the end.
 
-    A device or a pipe is written to directly. Whatever goes wrong, `target` is either the old file or the
-    complete new one. A new file may be read by those who may read `like`; one that replaces another has its
-    owner and its mode.
+    A device or a pipe is written to directly. If writing fails, `target` is still the old file.
+    A new file gets the permissions of `like`; one that replaces another keeps the owner and mode of that file.
 
     Args:
         target: the file.
         force: overwrite what exists.
         flag: the option that named the target.
-        like: the file that this one is a copy of; None for the usual mode.
+        like: the file that this one is a copy of; None for the default mode.
 
     Raises:
         DataError: the file cannot be written.
-        UsageError: the target appeared meanwhile, and `force` is off.
+        UsageError: the target was created meanwhile, and `force` is False.
     """
-    explained = partial(writing, target, flag)
-    with explained():
+    wrapping_errors = partial(writing, target, flag)
+    with wrapping_errors():
         direct = target.exists() and not target.is_file()
         target = target.resolve() if target.is_symlink() and not direct else target
     if direct:
-        with explained(), target.open("wb") as device:
-            yield cast("BinaryIO", _Sink(device, explained))
+        with wrapping_errors(), target.open("wb") as device:
+            yield cast("BinaryIO", _Sink(device, wrapping_errors))
         return
-    # Short enough for any name that the file system allows.
-    part = target.with_name(f"{_beginning(target)}{secrets.token_hex(4)}{_PART}")
+    # The beginning is cut so that the name is never too long for the file system.
+    part = target.with_name(f"{_part_prefix(target)}{secrets.token_hex(4)}{_PART}")
     try:
-        with explained():
+        with wrapping_errors():
             old = target.stat() if target.exists() else None
             file = _created(part, _mode(like))
         try:
-            yield cast("BinaryIO", _Sink(file, explained))
-            with explained():
+            yield cast("BinaryIO", _Sink(file, wrapping_errors))
+            with wrapping_errors():
                 file.flush()
                 if old:
-                    _like_before(file, old)
-                    # The old file goes with the rename: the new one must be on the disk by then.
+                    _restore_owner_and_mode(file, old)
+                    # The rename deletes the old file, so the new one must be on disk first.
                     os.fsync(file.fileno())
         finally:
-            with explained():
+            with wrapping_errors():
                 file.close()
-        with explained():
+        with wrapping_errors():
             publish(part, target, force=force)
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
 
 
-def _beginning(target: Path) -> str:
-    """The beginning of the temporary names of a file."""
+def _part_prefix(target: Path) -> str:
+    """The prefix of a file's temporary names."""
     return f".{target.name[:40]}."
 
 
 def leftovers(targets: Iterable[Path | None]) -> tuple[str, ...]:
-    """Remove what killed runs left of some files.
+    """Remove temporary files that killed runs left behind.
 
-    A run holds a lock on the file that it writes, and the system gives that up when the run is killed.
+    A run holds a lock on the file that it writes, which the system releases when the run is killed.
 
     Args:
-        targets: the files that are about to be written; None for standard output.
+        targets: the files to be written; None for standard output.
 
     Returns:
-        A sentence for each file that was removed.
+        A message for each removed file.
     """
     removed = []
     for named in filter(None, targets):
         with suppress(OSError, RuntimeError):
             target = named.resolve() if named.is_symlink() else named
-            start = _beginning(target)
+            start = _part_prefix(target)
             for name in os.listdir(target.parent):  # noqa: PTH208  names only, of a folder that may be large
-                if name.startswith(start) and _LEFT.fullmatch(name[len(start) :]):
+                if name.startswith(start) and _PART_NAME.fullmatch(name[len(start) :]):
                     removed += _removed(target.with_name(name))
     return tuple(f"removed {path}, which a killed run left behind" for path in removed)
 
 
 def _removed(part: Path) -> list[Path]:
-    """Remove a file that no run holds a lock on."""
+    """Remove a file unless a run holds a lock on it."""
     with part.open("rb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,7 +173,7 @@ def _removed(part: Path) -> list[Path]:
 
 
 def _created(path: Path, mode: int) -> BinaryIO:
-    """A new file with a lock on it, and its folder if that is not there yet."""
+    """A new, locked file; its folder is created if needed."""
 
     def opener(name: str, flags: int) -> int:
         return os.open(name, flags, mode)
@@ -185,24 +184,24 @@ def _created(path: Path, mode: int) -> BinaryIO:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "xb", opener=opener)  # noqa: SIM115
     with suppress(OSError):
-        # Some file systems have no locks; what is left there stays.
+        # Some file systems have no locks; files left behind there are not removed.
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return file
 
 
 def _mode(like: Path | None) -> int:
-    """Who may read and write the copy of a file: as far as the umask allows, the same, and always its owner."""
+    """The mode of the copy of a file: that of the original within the umask, and always writable by its owner."""
     if not isinstance(like, Path):
         return 0o666
     try:
         return like.stat().st_mode & 0o666 | stat.S_IWUSR
     except OSError:
-        # Reading it says why.
+        # Reading the file reports the error.
         return 0o600
 
 
-def _like_before(file: BinaryIO, old: os.stat_result) -> None:
-    """Give a file the owner and the mode of the one that it replaces, as far as that is allowed."""
+def _restore_owner_and_mode(file: BinaryIO, old: os.stat_result) -> None:
+    """Give a file the owner and mode of the one it replaces, as far as permitted."""
     new = os.fstat(file.fileno())
     if (new.st_uid, new.st_gid) != (old.st_uid, old.st_gid):
         with suppress(PermissionError):
@@ -211,7 +210,7 @@ def _like_before(file: BinaryIO, old: os.stat_result) -> None:
 
 
 class _Sink:
-    """An output file whose errors name it, so that an input's error is not mistaken for it."""
+    """An output file whose errors name it, to distinguish them from errors of an input."""
 
     closed = False
 
@@ -227,7 +226,7 @@ class _Sink:
             self._file.flush()
 
     def close(self) -> None:
-        """Closed by the caller that opened it."""
+        """Only flush: the caller that opened the file closes it."""
         self.flush()
 
 
@@ -251,7 +250,7 @@ def _stdout_explained() -> Iterator[None]:
 
 @contextmanager
 def compressed(sink: BinaryIO, codec: str | None) -> Iterator[BinaryIO]:
-    """Compress what is written, if a codec is named."""
+    """A stream that compresses into `sink`; `sink` itself without a codec."""
     if codec is None:
         yield sink
         return
@@ -260,7 +259,7 @@ def compressed(sink: BinaryIO, codec: str | None) -> Iterator[BinaryIO]:
 
 
 class _Unclosable:
-    """Keeps arrow from closing a stream that is not its own."""
+    """Prevents arrow from closing a stream that it does not own."""
 
     closed = False
 
@@ -278,10 +277,10 @@ class _Unclosable:
 
 
 def publish(part: Path, target: Path, *, force: bool) -> None:
-    """Give a complete file its name.
+    """Rename a complete file to its final name.
 
     Raises:
-        UsageError: there is a file of that name, and `force` is off.
+        UsageError: a file of that name exists, and `force` is False.
     """
     if force:
         part.replace(target)
@@ -293,13 +292,13 @@ def publish(part: Path, target: Path, *, force: bool) -> None:
             f"{target} exists already", hint="--force to overwrite it, or another --out"
         ) from None
     except OSError:
-        # A file system without hard links.
+        # The file system has no hard links.
         part.replace(target)
 
 
 @contextmanager
 def writing(target: Path, flag: str) -> Iterator[None]:
-    """Turn the system's error into ours, with the name of what is written; a closed pipe is the caller's affair.
+    """Convert an OSError to a DataError that names the output; a closed pipe is left to the caller.
 
     Raises:
         DataError: the file cannot be written.
@@ -309,5 +308,5 @@ def writing(target: Path, flag: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except (OSError, RuntimeError) as error:
-        # A circle of symbolic links is a RuntimeError to pathlib.
+        # pathlib raises a RuntimeError for a loop of symbolic links.
         raise DataError(f"{target}: cannot be written ({reason(error)})", hint=f"another {flag}") from error

@@ -1,4 +1,4 @@
-"""From one layout to the other, when `--out` names another suffix."""
+"""Converts between parquet and JSON Lines, when `--out` has another suffix than the input."""
 
 import base64
 import datetime
@@ -23,11 +23,11 @@ _BATCH = 1024
 def parquet_to_jsonl(batches: Iterable[pa.RecordBatch], suffixes: Iterator[bytes], out: BinaryIO) -> None:
     """Write each row as one JSON object.
 
-    Decimals become strings, timestamps ISO 8601, bytes base64, NaN and ±inf null: JSON has no such values.
+    Decimals become strings, timestamps ISO 8601, bytes base64, NaN and ±inf null, because JSON lacks these types.
     """
     for batch in batches:
         for row in records(batch):
-            text = json.dumps(_strict(row), ensure_ascii=False)
+            text = json.dumps(_as_json(row), ensure_ascii=False)
             out.write(
                 text[:-1].encode("utf-8", "surrogatepass") + (b", " if row else b"") + next(suffixes) + b"}\n"
             )
@@ -40,13 +40,13 @@ def jsonl_to_parquet(
     about: Mapping[str, str],
     name: str,
 ) -> None:
-    """Write JSON objects as parquet, in two passes: find the types, then write.
+    """Write JSON objects as parquet, in two passes: one to determine the types, one to write.
 
     A field whose values have no common parquet type (numbers and strings, integers beyond 64 bits) is
-    written as JSON text, which keeps every value as it was.
+    written as JSON text, which preserves every value.
 
     Args:
-        rows: gives all objects, from the start, each time it is called.
+        rows: returns an iterator over all objects each time it is called.
         added: the new columns, one row per object.
         out: takes the bytes.
         about: key-value metadata of the file.
@@ -70,12 +70,12 @@ def jsonl_to_parquet(
 
 
 def _types(rows: Callable[[], Iterator[dict[str, Any]]]) -> dict[str, pa.DataType | None]:
-    """The type of each field; None for those that only JSON text holds without loss."""
+    """The type of each field; None if only JSON text holds its values without loss."""
     types: dict[str, pa.DataType | None] = {}
     for chunk in _chunks(rows()):
         for column, cells in _columns(chunk).items():
             types[column] = _common(types.get(column, pa.null()), cells)
-    # A type that fits the later rows may not fit the earlier ones: arrow refuses to round, so try them all.
+    # A type widened by later rows may not fit earlier ones (arrow refuses to round), so check all rows.
     for chunk in _chunks(rows()):
         for column, cells in _columns(chunk).items():
             if types[column] is not None and not _fits(cells, types[column]):
@@ -94,7 +94,7 @@ def _columns(chunk: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _common(known: pa.DataType | None, cells: list[Any]) -> pa.DataType | None:
-    """The type that holds what was seen so far and these cells; None if only JSON text does."""
+    """The common type of the cells so far and these cells; None if only JSON text fits."""
     if known is None:
         return None
     try:
@@ -109,17 +109,17 @@ def _fits(cells: list[Any], type_: pa.DataType | None) -> bool:
         pa.array(cells, type_)
     except (pa.ArrowException, OverflowError, ValueError, TypeError):
         return False
-    return not has_empty_struct(type_) and not any(_loses_truth(cell, type_) for cell in cells)
+    return not has_empty_struct(type_) and not any(_loses_boolean(cell, type_) for cell in cells)
 
 
-def _loses_truth(cell: Any, type_: Any) -> bool:  # noqa: ANN401  any JSON value, and arrow's type of it
-    """Whether a true or false would become a number."""
+def _loses_boolean(cell: Any, type_: Any) -> bool:  # noqa: ANN401  any JSON value, and arrow's type of it
+    """Whether a boolean would become a number."""
     if isinstance(cell, bool):
         return not pa.types.is_boolean(type_)
     if isinstance(cell, list) and cell:
-        return any(_loses_truth(item, type_.value_type) for item in cell)
+        return any(_loses_boolean(item, type_.value_type) for item in cell)
     if isinstance(cell, dict):
-        return any(_loses_truth(item, type_.field(name).type) for name, item in cell.items())
+        return any(_loses_boolean(item, type_.field(name).type) for name, item in cell.items())
     return False
 
 
@@ -130,14 +130,14 @@ def _array(cells: list[Any], type_: pa.DataType | None) -> pa.Array:
     return pa.array(cells, type_)
 
 
-def _strict(value: Any) -> Any:  # noqa: ANN401  any JSON value
-    """A value of a parquet cell as JSON can say it."""
+def _as_json(value: Any) -> Any:  # noqa: ANN401  any JSON value
+    """A parquet value as a JSON value."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {str(key): _strict(item) for key, item in value.items()}
+        return {str(key): _as_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_strict(item) for item in value]
+        return [_as_json(item) for item in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, uuid.UUID):

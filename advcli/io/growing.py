@@ -1,4 +1,4 @@
-"""Files that grow: which of their lines are complete, and how far they have been annotated."""
+"""Files that are still being written: their complete lines, and how far they have been annotated."""
 
 import glob
 import hashlib
@@ -16,7 +16,7 @@ from advcli.io.sources.find import stamp
 from advcli.records.table import Part, Source
 
 STATE = ".advcli-follow.json"
-"""The file, in the folder that is written to, that says how far it has got."""
+"""The state file in the output folder."""
 
 _CHUNK = 1 << 20
 _TAIL = 1 << 12
@@ -27,13 +27,13 @@ class Done:
     """How far a file has been annotated.
 
     Attributes:
-        lines: its lines that are done.
-        read: their bytes.
+        lines: number of lines done.
+        read: bytes of these lines.
         written: bytes of the output.
-        tail: what the last of these bytes were, as a digest; "" where a state does not say.
-        first: its earliest step; "" without steps.
-        last: its latest step among these lines.
-        path: the output.
+        tail: a digest of the last of these bytes; "" if a state has none.
+        first: the earliest step; "" without steps.
+        last: the latest step of these lines.
+        path: the output file.
     """
 
     lines: int = 0
@@ -50,13 +50,13 @@ class State:
     """How far a folder has been annotated.
 
     Attributes:
-        run: what makes a run another one: the options.
-        files: name → how far.
-        groups: groups that are written.
-        rollouts: rollouts that are written.
-        rows: rows that are written.
-        steps: steps of these rows that were over: no row may follow.
-        settings: the settings as they were used.
+        run: the options, which identify the run.
+        files: name → its progress.
+        groups: number of groups written.
+        rollouts: number of rollouts written.
+        rows: number of rows written.
+        steps: completed steps, to which no rows may be added.
+        settings: the settings in use.
     """
 
     run: str
@@ -68,16 +68,16 @@ class State:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
-        """Write the state; it is the old one or the new one, whatever happens."""
+        """Write the state atomically."""
         with atomic.replacing(folder / STATE, force=True) as file:
             file.write(json.dumps(asdict(self)).encode())
 
 
 def state(folder: Path) -> State | None:
-    """What was saved in a folder; None if nothing was.
+    """The state saved in a folder; None if there is none.
 
     Raises:
-        DataError: the file is no state.
+        DataError: the file is not a valid state.
     """
     path = folder / STATE
     try:
@@ -97,12 +97,12 @@ def grows(source: Source) -> bool:
 
 
 def complete(source: Source, done: Done = Done()) -> Source | None:
-    """The complete lines of a file after those that are done; None if there are none.
+    """The complete lines of a file that are not done yet; None if there are none.
 
-    A file that does not grow is itself.
+    A file that does not grow is returned as a whole.
 
     Raises:
-        DataError: the file is not what it was when its lines were done.
+        DataError: the file has changed since its lines were done.
     """
     line_by_line, size = grows(source), source.stamp[0]
     if done.read and (size < done.read if line_by_line else size != done.read):
@@ -127,7 +127,7 @@ def tail(path: Path, end: int) -> str:
 
 
 def seen(inputs: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
-    """Name, size and time of the last change of every file that some inputs name."""
+    """Name, size and modification time of every file of the inputs."""
     result = []
     for text in inputs:
         for path in map(Path, sorted(glob.glob(text)) or [text]):  # noqa: PTH207  a glob may begin at the root
@@ -139,7 +139,7 @@ def seen(inputs: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
 
 
 def cut(source: Source, lines: int) -> Source:
-    """The first lines of a part."""
+    """A part reduced to its first lines."""
     assert source.part is not None
     with source.path.open("rb") as file:
         file.seek(source.part.begin)
@@ -149,18 +149,18 @@ def cut(source: Source, lines: int) -> Source:
 
 
 def append(path: Path, written: int, more: Path) -> int:
-    """Put bytes behind those of a file that count; whatever goes wrong, only those are left.
+    """Append bytes to a file; if that fails, the file is truncated to its valid bytes.
 
     Args:
-        path: the file; it is made if it is not there.
-        written: its bytes that count. What stands behind them is of a run that was killed.
-        more: the file with what follows.
+        path: the file; created if it doesn't exist.
+        written: its valid bytes; anything after them is from a killed run.
+        more: the file with the bytes to append.
 
     Returns:
-        The bytes that count now; they are on the disk.
+        The number of valid bytes now, which are synced to disk.
 
     Raises:
-        DataError: the file cannot be written, or is not as it was left.
+        DataError: the file cannot be written, or has changed since.
     """
     with atomic.writing(path, "--out"):
         return _append(path, written, more)
@@ -168,7 +168,7 @@ def append(path: Path, written: int, more: Path) -> int:
 
 def _append(path: Path, written: int, more: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Without a buffer: nothing of it is written once the file has been cut.
+    # Unbuffered, so that nothing is written after the file has been truncated.
     with path.open("r+b" if path.exists() else "w+b", buffering=0) as file, more.open("rb") as new:
         if file.seek(0, os.SEEK_END) < written:
             raise DataError(f"{path}: is shorter than advcli left it", hint="--force to start over")
@@ -186,7 +186,7 @@ def _append(path: Path, written: int, more: Path) -> int:
 
 
 def _last_end(path: Path, begin: int) -> int:
-    """The byte behind the last line end of a file; `begin` if no line ends after that."""
+    """The offset after the last line end of a file; `begin` if no line ends after it."""
     with path.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         while end > begin:

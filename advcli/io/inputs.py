@@ -1,4 +1,4 @@
-"""The inputs as the sources of one data set, without the files that hold no rollouts."""
+"""Opens the inputs as the sources of one data set, skipping files without rollouts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,21 +18,21 @@ def opened(
     max_line: int = MAX_LINE,
     advance: Callable[[], None] = lambda: None,
 ) -> Iterator[list[Source]]:
-    """Find the inputs, skip the files that hold no rollouts, and hold the temporary copies that some need.
+    """Find the inputs, skip files without rollouts, and keep the temporary copies that some need.
 
     Args:
         inputs: files, globs, folders, or "-" for standard input.
-        copied: whether inputs behind a URL are copied to this machine, or read where they lie.
-        scratch: gives the folder for temporary copies; None for one that goes when the sources do.
-        max_line: bytes that a line may have.
-        advance: called for each file that is looked at.
+        copied: whether inputs behind a URL are copied to this machine instead of read remotely.
+        scratch: returns the folder for temporary copies; None for one that is deleted on exit.
+        max_line: maximum bytes of a line.
+        advance: called for each file that is sampled.
 
     Yields:
-        One source per file, folders in natural order of names; the first one names the files that were skipped.
+        One source per file, in natural order of names within a folder; the first has a remark about the skipped files.
 
     Raises:
-        DataError: nothing there, or nothing that can be read.
-        UsageError: "-" beside other inputs or twice.
+        DataError: no input exists, or none can be read.
+        UsageError: "-" is combined with other inputs or given twice.
     """
     with find.found(inputs, copied=copied, scratch=scratch, max_line=max_line, advance=advance) as (
         files,

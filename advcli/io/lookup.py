@@ -1,4 +1,4 @@
-"""Going back to the files for a few rows, and once over everything for rows that are there twice."""
+"""Reads a few rows back from the files, and counts duplicate rows."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -21,7 +21,7 @@ from advcli.io.read import scans
 from advcli.records.layout import Layout
 from advcli.records.table import Choice, RewardTable, Source
 
-# Digests in one batch of a file with a line per record.
+# Digests per batch of lines.
 _BATCH_ROWS = 1 << 16
 _MIX = np.uint64(1099511628211)
 _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -30,14 +30,14 @@ Row = Mapping[str, Any]
 
 
 def duplicates(sources: Sequence[Source], table: RewardTable) -> int:
-    """Count the rows that are identical to an earlier one, texts included; rows that are left out do not count.
+    """Count the rows that are identical to an earlier one, including texts; rows that are left out are not counted.
 
-    Two lines of JSON are identical byte for byte (space around them apart); two rows of parquet, and two rows that
-    lie in records with others, in every column. Rows are compared by a digest of 64 bits, so that no text is held.
+    JSON lines are identical if their stripped bytes are; parquet rows and exploded rows if all their
+    columns are. Rows are compared by a 64-bit digest, so that no text is held.
 
     Args:
         sources: the inputs.
-        table: what was read from them.
+        table: the table read from them.
     """
     layout = table.choice.layout
     digests = [
@@ -47,41 +47,41 @@ def duplicates(sources: Sequence[Source], table: RewardTable) -> int:
 
 
 def row_digests(source: Source, dropped: Collection[int], layout: Layout) -> NDArray[np.uint64]:
-    """A digest of each row of an input, texts included; the same in every process."""
+    """A digest of each row of an input, including texts; the same in every process."""
     return np.concatenate(list(_DIGESTS[source.container](source, dropped, layout)))
 
 
 def repeated(digests: NDArray[np.uint64]) -> int:
-    """How many of them were there before."""
+    """The number of digests that repeat an earlier one."""
     # Sorting is several times faster than numpy's unique.
     result = np.sort(digests)
     return int((result[1:] == result[:-1]).sum())
 
 
 def read_back(sources: Sequence[Source], table: RewardTable, rows: Collection[int]) -> dict[int, Row]:
-    """Some rows with everything that the files hold of them.
+    """Some rows with all columns of the files.
 
     Args:
         sources: the inputs.
-        table: what was read from them.
+        table: the table read from them.
         rows: positions in the data set.
 
     Returns:
-        Position → the columns of the row, those that identify its prompt among them under the names of the choice.
+        Position → the columns of the row, including the prompt columns under their names in the choice.
     """
     result: dict[int, Row] = {}
-    before, numbers = 0, line_numbers(table)
+    offset, numbers = 0, line_numbers(table)
     for source, count in zip(sources, table.rows, strict=True):
-        lines = numbers[before : before + count]
+        lines = numbers[offset : offset + count]
         wanted: dict[int, list[tuple[int, int]]] = {}
         for row in sorted(rows):
-            if before <= row < before + count:
-                line = int(lines[row - before])
-                # The rows of one record follow each other.
-                position = row - before - int(np.searchsorted(lines, line))
+            if offset <= row < offset + count:
+                line = int(lines[row - offset])
+                # The rows of a record are adjacent.
+                position = row - offset - int(np.searchsorted(lines, line))
                 wanted.setdefault(line, []).append((row, position))
         result |= read_lines(source, table.choice, wanted)
-        before += count
+        offset += count
     return result
 
 
@@ -93,7 +93,7 @@ def read_lines(
     Args:
         source: the input.
         choice: which columns were read.
-        wanted: number of the line → what each row is called, and its place among the rows of the record there.
+        wanted: line number → for each row, the key in the result and its index within the record.
     """
     result: dict[int, Row] = {}
     for line, record in _RECORDS_AT[source.container](source, wanted) if wanted else ():
@@ -103,15 +103,15 @@ def read_lines(
 
 
 def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> list[int]:
-    """Positions of the rows of which a prompt column holds this text.
+    """The positions of the rows with this text in a prompt column.
 
     Args:
         sources: the inputs.
-        table: what was read from them.
-        key: the text, as the dump has it.
+        table: the table read from them.
+        key: the text, as in the dump.
     """
     result: list[int] = []
-    done = 0
+    offset = 0
     choice = _keys_only(table.choice)
     scan = scans()
     for source in sources:
@@ -127,13 +127,15 @@ def rows_with_key(sources: Sequence[Source], table: RewardTable, key: str) -> li
             columns = derived.completed(batch, choice).columns
             for name in choice.prompt:
                 cells = _values(columns[name])
-                result += [done + position for position, value in enumerate(cells) if key_text(value) == key]
-            done += len(batch.lines)
+                result += [
+                    offset + position for position, value in enumerate(cells) if key_text(value) == key
+                ]
+            offset += len(batch.lines)
     return sorted(set(result))
 
 
 def _rows(name: str, line: int, record: Row, choice: Choice) -> list[Row]:
-    """The rows of a record; a prompt that is a path or derived is there under its name."""
+    """The rows of a record, with prompts that are paths or derived added under their names."""
     choice = _keys_only(choice)
     count, cells = objects.cells(record, choice.layout, derived.inputs(choice))
     keys = derived.completed(Batch(name, cells, np.full(count, line)), choice).columns
@@ -168,7 +170,7 @@ def _line_digests(source: Source, dropped: Collection[int], layout: Layout) -> I
 def _batch_digests(source: Source, dropped: Collection[int], layout: Layout) -> Iterator[NDArray[np.uint64]]:
     for batch in parquet.objects(source, dropped, whole=False):
         if layout.exploded:
-            yield _hashed([one for record in records(batch) for one in _record_texts(record, layout)])
+            yield _hashed([text for record in records(batch) for text in _record_texts(record, layout)])
             continue
         digest = np.zeros(batch.num_rows, dtype=np.uint64)
         for name in sorted(batch.schema.names):
@@ -177,7 +179,7 @@ def _batch_digests(source: Source, dropped: Collection[int], layout: Layout) -> 
 
 
 def _record_texts(record: Row | None, layout: Layout) -> list[bytes]:
-    """Each row that lies in a record as text."""
+    """The text of each row of a record."""
     return [
         repr(sorted(row.items())).encode("utf-8", "surrogatepass")
         for row in objects.rows(record or {}, layout)
@@ -185,7 +187,7 @@ def _record_texts(record: Row | None, layout: Layout) -> list[bytes]:
 
 
 def _hashed(rows: Sequence[bytes]) -> NDArray[np.uint64]:
-    """A digest of each text. Not hash(): that is another one in every process."""
+    """A digest of each text. hash() would differ between processes."""
     digests = (int.from_bytes(blake2b(row, digest_size=8).digest(), "little") for row in rows)
     return np.fromiter(digests, dtype=np.uint64, count=len(rows))
 
@@ -201,11 +203,11 @@ def _cell_digests(cells: Any) -> NDArray[np.uint64]:  # noqa: ANN401  an arrow a
         wide = np.float64 if numbers.dtype.kind == "f" else np.uint64
         bits: NDArray[np.uint64] = numbers.astype(wide).view(np.uint64)
         for factor in _FACTORS:
-            # A product carries what differs to the upper bits only.
+            # Fold the upper bits first: multiplication only carries upward.
             bits = (bits ^ (bits >> np.uint64(32))) * factor
         return bits * _MIX + present
     if pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type):
-        # The bytes, whether or not they are a text.
+        # As bytes, in case they are not valid UTF-8.
         coded = cells.cast(pa.large_binary()).dictionary_encode()
         result = _hashed([text.as_py() for text in coded.dictionary])
         codes = np.asarray(coded.indices.fill_null(len(result)))

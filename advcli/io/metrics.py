@@ -1,4 +1,4 @@
-"""Write trainer-style metrics: one JSON object per line and step."""
+"""Writes trainer-style metrics: a JSON object per step, one per line."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,10 @@ from advcli.records.table import Source
 
 
 def check(path: Path, sources: Sequence[Source], goals: Sequence[Target], *, force: bool) -> None:
-    """Refuse a path before any work is done.
+    """Check the path before any work is done.
 
     Raises:
-        UsageError: the file exists, is an input, or is where the rows go.
+        UsageError: the file exists, is an input, or is the output for the rows.
         DataError: there is no folder to write into.
     """
     if any(goal.path and goal.path.resolve() == path.resolve() for goal in goals):
@@ -24,7 +24,7 @@ def check(path: Path, sources: Sequence[Source], goals: Sequence[Target], *, for
 
 
 def write(path: Path, records: Sequence[Mapping[str, Any]], *, force: bool) -> None:
-    """Write the records as JSON Lines, whole or not at all."""
+    """Write the records as JSON Lines, atomically."""
     with atomic.replacing(path, force=force, flag="--metrics") as file:
         for record in records:
             file.write(json.dumps(record, allow_nan=False).encode() + b"\n")

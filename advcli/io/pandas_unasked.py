@@ -1,4 +1,4 @@
-"""Keep pandas from being imported where nobody uses it."""
+"""Prevents pyarrow from importing pandas when nothing uses it."""
 
 import sys
 from importlib.abc import MetaPathFinder
@@ -7,26 +7,26 @@ import pyarrow as pa
 
 
 class _NoPandas(MetaPathFinder):
-    """Says of pandas that it is not installed."""
+    """Reports pandas as not installed."""
 
     def find_spec(self, name: str, *_: object) -> None:
-        """Nothing, for any other package."""
+        """Find no module; raise for pandas."""
         if name == "pandas":
             raise ModuleNotFoundError(name=name)
 
 
 def keep_out() -> None:
-    """Let arrow find that there is no pandas, unless it is there already.
+    """Make arrow believe that pandas is not installed, unless it is already imported.
 
-    At the first value that arrow is given it imports pandas, half a second, only to see whether the value comes from
-    there. No command gives it one that does. Where a command uses pandas it imports it, and arrow reads and writes data frames
-    as ever.
+    On the first conversion of a value, arrow imports pandas, which takes half a second, only to check whether the value is
+    a pandas object. No command passes one. Commands that use pandas import it themselves, and arrow reads and writes data
+    frames as usual.
     """
     if "pandas" in sys.modules:
         return
-    hidden = _NoPandas()
-    sys.meta_path.insert(0, hidden)
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
     try:
         pa.array([pa.scalar(0.0).as_py()])
     finally:
-        sys.meta_path.remove(hidden)
+        sys.meta_path.remove(finder)

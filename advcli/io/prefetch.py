@@ -1,8 +1,8 @@
-"""The first pass in a thread, while the rest of the program is imported.
+"""Runs the first pass in a thread while the rest of the program is imported.
 
-Importing torch takes longer than reading a million rows, so both are done at once. Only plain files and folders of them are
-prefetched, because they need no cleanup if the program ends meanwhile. Prefetching changes no result: inputs other than
-the prefetched ones are read again.
+Importing torch takes longer than reading a million rows, so both run concurrently. Only plain files and folders of them are
+prefetched, because they need no cleanup if the program ends early. Prefetching changes no result: if other inputs are
+requested, they are read as usual.
 """
 
 import threading
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from advcli.records.table import ColumnOptions, RewardTable, Source
 
-# The first bytes of what is read where it lies.
+# The first bytes of files that are read in place.
 _PLAIN = (b"PAR1", b"{")
 
 
 def stop() -> None:
-    """End the threads that still prefetch, because the program ends."""
+    """Stop all prefetching threads, because the program ends."""
     for thread in threading.enumerate():
         if isinstance(thread, Prefetch):
             thread.stop()
@@ -28,12 +28,12 @@ class _Stopped(Exception):  # noqa: N818  never leaves the thread
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The inputs that will be read.
+class _Inputs:
+    """The inputs to be read.
 
     Attributes:
-        sources: these.
-        refused: names of columns that they may not have.
+        sources: the inputs.
+        refused: column names that they may not have.
     """
 
     sources: list[Source]
@@ -46,10 +46,10 @@ class Prefetch(threading.Thread):
     Args:
         inputs: what the user typed.
         options: which columns the user asked for.
-        prefix: of the columns that will be written, which the inputs may not have; None if nothing is.
+        prefix: prefix of the columns to be written, which the inputs may not have; None if nothing is written.
         skip_bad_rows: count bad rows instead of stopping at the first.
         refuse_missing: stop at the first missing reward.
-        advance: called with the number of rows that are read so far.
+        advance: called with the number of rows read so far.
     """
 
     def __init__(
@@ -67,38 +67,40 @@ class Prefetch(threading.Thread):
         self._inputs = inputs
         self._options = options
         self._prefix = prefix
-        self._found = _Found([], ())
+        self._opened = _Inputs([], ())
         self._rules = {"skip_bad_rows": skip_bad_rows, "refuse_missing": refuse_missing}
-        self._looked = threading.Event()
+        self._inputs_found = threading.Event()
         self._table: RewardTable | None = None
         self._error: BaseException | None = None
-        self._ending = threading.Event()
+        self._stopping = threading.Event()
         self.start()
 
     def sources(self) -> list[Source]:
-        """The inputs, once they are found; none without prefetching."""
-        self._looked.wait()
-        return self._found.sources
+        """The inputs, once they are found; empty if nothing is prefetched."""
+        self._inputs_found.wait()
+        return self._opened.sources
 
     def table(
         self, sources: Sequence[Source], options: ColumnOptions, refused: Collection[str]
     ) -> RewardTable | None:
-        """The table of these inputs, once it is read; None if other inputs or columns were read.
+        """The table of these inputs, once read; None if other inputs or columns were prefetched.
 
         Raises:
             AdvcliError: as `read` does.
         """
         self.join()
-        same = [_same(source) for source in sources] == [_same(source) for source in self._found.sources]
-        if not (same and self._options == options and self._found.refused == tuple(refused)):
+        same = [_identity(source) for source in sources] == [
+            _identity(source) for source in self._opened.sources
+        ]
+        if not (same and self._options == options and self._opened.refused == tuple(refused)):
             return None
         if self._error is not None:
             raise self._error
         return self._table
 
     def stop(self) -> None:
-        """End after the batch that is being read."""
-        self._ending.set()
+        """Stop after the current batch."""
+        self._stopping.set()
         self.join()
 
     def run(self) -> None:
@@ -109,30 +111,30 @@ class Prefetch(threading.Thread):
             # Raised again where the table is asked for.
             self._error = error
         finally:
-            self._looked.set()
+            self._inputs_found.set()
 
     def _read(self) -> RewardTable | None:
         if not all(map(_is_plain, self._inputs)):
             return None
-        # Imported here, beside what is imported meanwhile: they take their time too.
+        # Imported in the thread, because these imports take time too.
         from advcli.io.inputs import opened
         from advcli.io.read import read
         from advcli.io.write import refused_names
 
         refused = () if self._prefix is None else refused_names(self._prefix)
-        max_line, advance = self._options.max_line, self._still_wanted
+        max_line, advance = self._options.max_line, self._check_stopped
         with opened(self._inputs, scratch=_no_copies, max_line=max_line, advance=advance) as sources:
-            self._found = _Found(sources, refused)
-            self._looked.set()
+            self._opened = _Inputs(sources, refused)
+            self._inputs_found.set()
             return read(sources, self._options, refused=refused, advance=self._count, **self._rules)
 
     def _count(self, rows: int) -> None:
         self._rows += rows
         self._advance(self._rows)
-        self._still_wanted()
+        self._check_stopped()
 
-    def _still_wanted(self) -> None:
-        if self._ending.is_set():
+    def _check_stopped(self) -> None:
+        if self._stopping.is_set():
             raise _Stopped
 
 
@@ -141,7 +143,7 @@ def _no_copies() -> Path:
 
 
 def _is_plain(name: str) -> bool:
-    """Whether an input is a file that is read where it lies, or a folder, in which there are no others but files."""
+    """Whether an input is a file that is read in place, or a folder."""
     try:
         path = Path(name)
         if not path.is_file():
@@ -152,5 +154,5 @@ def _is_plain(name: str) -> bool:
         return False
 
 
-def _same(source: Source) -> tuple[object, ...]:
+def _identity(source: Source) -> tuple[object, ...]:
     return source.name, source.path, source.container, source.codec, source.stamp

@@ -1,4 +1,4 @@
-"""The first pass: only keys, rewards, steps and lengths leave the files."""
+"""The first pass: reads only keys, rewards, steps, lengths and other small columns."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from advcli.common.errors import DataError, UsageError
 from advcli.io.collect import duplicates
 from advcli.io.collect.batch import BadRows
-from advcli.io.collect.batching import Together
+from advcli.io.collect.batching import BatchQueue
 from advcli.io.collect.collector import Collector
 from advcli.io.columns.choose import choose
 from advcli.io.formats import derived, traps
@@ -22,11 +22,11 @@ from advcli.io.survey import Survey, survey
 from advcli.records.table import Choice, ColumnOptions, RewardTable, Source
 
 Advance: TypeAlias = Callable[[int], None]
-"""Hears how many rows more are done."""
+"""Called with the number of additional rows that are done."""
 
 
 def scans() -> Mapping[str, Callable[..., Any]]:
-    """How files of each layout are read; what is learnt from one helps with the next, if they are asked for the same."""
+    """Container → its scan function; field types learnt from one file are reused for the next."""
     lines = partial(jsonl.scan, learnt=fields.FieldTypes())
     return {"jsonl": lines, "json": lines, "parquet": parquet.scan}
 
@@ -40,7 +40,7 @@ def read(
     refuse_missing: bool = False,
     advance: Advance = lambda rows: None,
 ) -> RewardTable:
-    """Read the narrow columns of all sources as one data set.
+    """Read the columns of the first pass from all sources as one data set.
 
     Args:
         sources: the inputs, in order.
@@ -54,8 +54,8 @@ def read(
         The rewards, prompt codes, steps and lengths of every row.
 
     Raises:
-        DataError: a file is broken, has no rows, or lacks what is needed.
-        UsageError: a column that the user named is not there.
+        DataError: a file is broken, has no rows, or lacks a needed column.
+        UsageError: a column that the user named doesn't exist.
     """
     seen, choice = look(sources, options, skip_bad_rows=skip_bad_rows)
     collector = Collector(
@@ -76,16 +76,16 @@ def read(
 
 
 def refuse_nothing(
-    sources: Sequence[Source], rows: int, usable: int, bad_rows: BadRows, said: Sequence[str]
+    sources: Sequence[Source], rows: int, usable: int, bad_rows: BadRows, messages: Sequence[str]
 ) -> None:
-    """Refuse a data set of which no row can be used.
+    """Raise an error for a data set without usable rows.
 
     Args:
         sources: the inputs.
-        rows: how many rows there are.
-        usable: those that belong to a prompt.
-        bad_rows: what was skipped.
-        said: what else was skipped, in words.
+        rows: the number of rows.
+        usable: the number of rows that belong to a prompt.
+        bad_rows: the skipped rows.
+        messages: other messages about skipped rows.
 
     Raises:
         DataError: there is no row, or none that can be used.
@@ -95,21 +95,21 @@ def refuse_nothing(
     if not usable:
         if bad_rows.first:
             raise DataError(f"{_named(sources)}: every row is bad ({bad_rows.first})", hint="other columns")
-        raise DataError(f"{_named(sources)}: no row is left ({'; '.join(said) or 'none has a prompt'})")
+        raise DataError(f"{_named(sources)}: no row is left ({'; '.join(messages) or 'none has a prompt'})")
 
 
 def look(
     sources: Sequence[Source], options: ColumnOptions, *, skip_bad_rows: bool = False
 ) -> tuple[Survey, Choice]:
-    """Look at the first records of all sources, and decide which columns to read.
+    """Sample the first records of all sources and choose the columns to read.
 
     Raises:
-        DataError: there is no record, or nothing fits.
-        UsageError: a column that the user named is not there.
+        DataError: there is no record, or no column fits.
+        UsageError: a column that the user named doesn't exist.
     """
     seen = survey(sources, options)
     if seen is None:
-        # Nothing but broken or empty lines: let the scan say which.
+        # Only broken or empty lines: the scan reports which.
         bad_rows = BadRows(skip=skip_bad_rows)
         _scan_all(sources, Collector(Choice("generic", (), None, ()), bad_rows), ())
         raise _no_rows(sources, bad_rows)
@@ -125,18 +125,18 @@ def read_one(
     skip_bad_rows: bool = False,
     refuse_missing: bool = False,
 ) -> tuple[RewardTable, NDArray[np.int64], BadRows] | None:
-    """Read the narrow columns of one source of a data set that is read in several places.
+    """Read the columns of the first pass from one source of a distributed data set.
 
     Args:
         source: the input.
-        choice: the columns, from `look` at all sources.
+        choice: the columns, chosen by `look` from all sources.
         options: what the user asked for.
         refused: as in `read`.
         skip_bad_rows: as in `read`.
         refuse_missing: as in `read`.
 
     Returns:
-        The rows; [K, 2] a digest for each of its codes of prompts, the same in every place; and the bad rows. None
+        The rows; [K, 2] a digest for each prompt code, the same in every process; and the bad rows. None
         if there is no row.
 
     Raises:
@@ -156,17 +156,17 @@ def read_one(
 
 
 def _chosen(sources: Sequence[Source], options: ColumnOptions, seen: Survey) -> tuple[Survey, Choice]:
-    """The columns to read; if the first records don't show them, all records are examined."""
+    """The columns to read; if the first records don't suffice, all records are sampled."""
     try:
         return seen, replace(
             choose(seen.kinds, options, seen.form, seen.layout, seen.evidence), format=seen.name
         )
     except (DataError, UsageError):
-        again = None if seen.whole else survey(sources, options, whole=True)
-        if again is None:
+        complete = None if seen.whole else survey(sources, options, whole=True)
+        if complete is None:
             raise
-        result = choose(again.kinds, options, again.form, again.layout, again.evidence)
-        return again, replace(result, format=again.name)
+        result = choose(complete.kinds, options, complete.form, complete.layout, complete.evidence)
+        return complete, replace(result, format=complete.name)
 
 
 def _scan_all(
@@ -175,13 +175,13 @@ def _scan_all(
     refused: Collection[str],
     advance: Advance = lambda rows: None,
 ) -> tuple[tuple[int, ...], tuple[frozenset[int], ...]]:
-    together, scan = Together(collector), scans()
+    queue, scan = BatchQueue(collector), scans()
     try:
-        result = [_scanned(source, scan, collector, together, refused, advance) for source in sources]
+        result = [_scanned(source, scan, collector, queue, refused, advance) for source in sources]
     except Exception:
-        together.flush()
+        queue.flush()
         raise
-    together.flush()
+    queue.flush()
     return tuple(rows for rows, _ in result), tuple(dropped for _, dropped in result)
 
 
@@ -189,11 +189,11 @@ def _scanned(
     source: Source,
     scan: Mapping[str, Callable[..., Any]],
     collector: Collector,
-    together: Together,
+    queue: BatchQueue,
     refused: Collection[str],
     advance: Advance,
 ) -> tuple[int, frozenset[int]]:
-    """How many rows a source has, and the lines that are none."""
+    """The number of rows of a source, and the numbers of the dropped lines."""
     rows = 0
     dropped: set[int] = set()
     batches = scan[source.container](
@@ -206,7 +206,7 @@ def _scanned(
     )
     try:
         for batch in batches:
-            together.add(derived.completed(batch, collector.choice))
+            queue.add(derived.completed(batch, collector.choice))
             rows += len(batch.lines)
             advance(len(batch.lines))
     except (UnicodeDecodeError, OverflowError) as error:

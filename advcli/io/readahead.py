@@ -1,6 +1,6 @@
-"""Readahead: a thread makes the next item while the last one is used.
+"""Readahead: a thread produces the next item while the current one is used.
 
-Arrow, numpy and the operating system work without Python's lock, so a thread that reads and one that writes take two cores.
+Arrow, numpy and the operating system release the GIL, so a reading and a writing thread use two cores.
 """
 
 from collections.abc import Generator, Iterable, Iterator
@@ -10,71 +10,73 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# Seconds after which a full queue is looked at again: has the reader left?
-_PATIENCE = 0.05
+# Seconds between checks of a full queue for whether the reader has stopped.
+_POLL_SECONDS = 0.05
 
 
-def beside(items: Iterable[T], depth: int = 1, *, apart: bool = True) -> Generator[T]:
-    """The items in order, made in a thread; the first is made by the caller, as it is often the only one.
+def readahead(items: Iterable[T], depth: int = 1, *, threaded: bool = True) -> Generator[T]:
+    """The items in order, produced in a thread, except the first: it is often the only one.
 
-    Whoever may leave early closes what this gives; the end of the program ends the thread too.
+    Close the generator to stop early; the thread is a daemon and ends with the program.
 
     Args:
-        items: what is made. It has to be closed with the thread, so nobody else may hold it.
-        depth: how many may wait to be used.
-        apart: whether there is enough to do for a thread; else all are made here.
+        items: an iterable that only this thread uses; it is closed when the thread ends.
+        depth: how many finished items may be queued.
+        threaded: False if there is too little to do for a thread; the caller's thread produces all items then.
 
     Raises:
-        BaseException: what making an item raised, where the item would have come.
+        BaseException: the error raised while producing an item, in that item's place.
 
     Example:
-        >>> list(beside(range(5)))
+        >>> list(readahead(range(5)))
         [0, 1, 2, 3, 4]
     """
     source = iter(items)
     for item in source:
         yield item
-        if apart:
+        if threaded:
             break
     else:
         return
-    made: Queue[tuple[list[T], BaseException | None]] = Queue(depth)
-    left = Event()
-    thread = Thread(target=_make, args=(source, made, left), name="beside", daemon=True)
+    results: Queue[tuple[list[T], BaseException | None]] = Queue(depth)
+    stopped = Event()
+    thread = Thread(target=_produce, args=(source, results, stopped), name="readahead", daemon=True)
     thread.start()
     try:
         while True:
-            result, error = made.get()
+            result, error = results.get()
             if error is not None:
                 raise error
             if not result:
                 return
             yield result[0]
     finally:
-        left.set()
+        stopped.set()
         thread.join()
 
 
-def _make(source: Iterator[T], made: "Queue[tuple[list[T], BaseException | None]]", left: Event) -> None:
-    """Put each item into the queue, then an empty one or the error; stop as soon as the reader has left."""
+def _produce(
+    source: Iterator[T], results: "Queue[tuple[list[T], BaseException | None]]", stopped: Event
+) -> None:
+    """Put each item into the queue, then an empty list or the error; stop as soon as the reader has stopped."""
     try:
         for item in source:
-            if not _put(made, ([item], None), left):
+            if not _put(results, ([item], None), stopped):
                 return
     except BaseException as error:
-        _put(made, ([], error), left)
+        _put(results, ([], error), stopped)
     else:
-        _put(made, ([], None), left)
+        _put(results, ([], None), stopped)
     finally:
         close = getattr(source, "close", None)
         if close is not None:
             close()
 
 
-def _put(made: "Queue[T]", what: T, left: Event) -> bool:
-    while not left.is_set():
+def _put(results: "Queue[T]", item: T, stopped: Event) -> bool:
+    while not stopped.is_set():
         try:
-            made.put(what, timeout=_PATIENCE)
+            results.put(item, timeout=_POLL_SECONDS)
         except Full:
             continue
         return True

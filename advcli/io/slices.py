@@ -1,4 +1,4 @@
-"""The new columns, some rows at a time."""
+"""Slices the new columns into batches."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from advcli.io.collect.cells import one_array
 
 
 class Slices:
-    """Hands out the rows of a table in order."""
+    """Returns the rows of a table in order, batch by batch."""
 
     def __init__(self, table: pa.Table, advance: Callable[[int], None] = lambda rows: None) -> None:
         self._columns = [one_array(column) for column in table.columns]

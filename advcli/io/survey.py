@@ -1,4 +1,4 @@
-"""A first look at the inputs: which columns there are, what they hold, which format that is and how rows lie."""
+"""Surveys the inputs: detects columns, their kinds, the format and the layout from the first records."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,26 +29,26 @@ from advcli.records.layout import PLAIN, Derived, Layout
 from advcli.records.table import ColumnOptions, Source
 from advcli.tensors.expressions import parse
 
-_KEPT = 400
+_SAMPLED_RECORDS = 400
 _SCORED = Derived("rewards.total", ("rewards",), "advcli.io.formats.derived:weighted_total")
-# Rows of so many sources tell what a column holds.
-_SAMPLED = 8
+# How many sources are sampled for the values of columns.
+_SAMPLED_SOURCES = 8
 _FLAT = {"number", "text", "null"}
 
 
 _Rows: TypeAlias = Callable[[], Sequence[Mapping[str, Any]]]
-_KNOWN: dict[tuple[Path, tuple[int, int], int], "Seen"] = {}
+_known_samples: dict[tuple[Path, tuple[int, int], int], "Seen"] = {}
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen of one source.
+    """The sample of one source.
 
     Attributes:
         source: the input.
         shapes: column → "number", "text", "list", "object", "null" or "other".
-        first: its first records; None where they are read when they are asked for.
-        whole: whether all of it was looked at.
+        first: its first records; None if they are read on demand.
+        whole: whether the whole source was read.
     """
 
     source: Source
@@ -67,22 +67,22 @@ class Seen:
         return self.first is None and set(self.shapes.values()) <= _FLAT
 
     def has(self, path: str) -> bool:
-        """Whether there is anything at a dotted path."""
-        return bool(roots([path], tuple(self.shapes))) and _there(path, self.records)
+        """Whether a dotted path exists in some record."""
+        return bool(roots([path], tuple(self.shapes))) and _exists(path, self.records)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What the inputs are as one data set.
+    """The format, layout and columns of the inputs as one data set.
 
     Attributes:
         form: the format.
-        layout: how rows lie in the records.
-        kinds: column of a row → "number", "text", "nested" or "other"; the columns and paths that the format
-            or the user names are among them, as far as they are there.
-        whole: whether all of the inputs was looked at.
-        name: what the format is called: the container's name where its columns tell the rest.
-        evidence: what some rows hold.
+        layout: how rows are nested in the records.
+        kinds: column of a row → "number", "text", "nested" or "other"; includes the existing columns and paths that the
+            format or the user names.
+        whole: whether all of the inputs were read.
+        name: the format's name to show: the container's if everything else was detected from the columns.
+        evidence: a sample of the rows.
     """
 
     form: Format
@@ -94,13 +94,13 @@ class Survey:
 
 
 def look(source: Source, *, limit: int = 100, whole: bool = False, again: bool = False) -> Seen:
-    """Look at the first records of a source, or at all of it.
+    """Sample the first records of a source, or all of them.
 
     Args:
         source: the input.
-        limit: how many records are looked at.
-        whole: look at all of them.
-        again: whether the source will soon be read.
+        limit: how many records are sampled.
+        whole: read all of them.
+        again: whether the source will be read soon.
 
     Raises:
         DataError: the file is broken.
@@ -111,26 +111,26 @@ def look(source: Source, *, limit: int = 100, whole: bool = False, again: bool =
 
 
 def without_rollouts(sources: Sequence[Source], advance: Callable[[], None] = lambda: None) -> dict[str, str]:
-    """The sources that hold no rollouts: name → what they are. What is seen of the others is kept for `looked`.
+    """The sources without rollouts: name → what they are. The samples of the others are kept for `looked`.
 
     Args:
         sources: the inputs.
-        advance: called for each of them.
+        advance: called for each source.
 
     Raises:
         DataError: a file is broken, or none of them holds rollouts.
     """
     limit = _limit(sources)
-    _KNOWN.clear()
+    _known_samples.clear()
     files.forget()
     result: dict[str, str] = {}
     first: Mapping[str, str] = {}
     for source in sources:
         advance()
         seen = look(source, limit=limit, again=True)
-        _KNOWN[source.path, source.stamp, limit] = seen
+        _known_samples[source.path, source.stamp, limit] = seen
         if not (seen.whole or side_files.may_be_a_dump(seen.shapes)):
-            # Only a column can tell that it is a dump, so more of them are looked for.
+            # A dump is recognized by its columns, so more records are searched for them.
             seen = look(source)
         what = side_files.what(source.name, seen.shapes)
         if source.format and not side_files.may_be_a_dump(seen.shapes):
@@ -144,43 +144,43 @@ def without_rollouts(sources: Sequence[Source], advance: Callable[[], None] = la
 
 
 def looked(sources: Sequence[Source]) -> list[Seen]:
-    """Look at the first records of all sources, of many a few each; what is known already is used once.
+    """Sample all sources, with fewer records each if there are many; reuses the samples of `without_rollouts` once.
 
     Raises:
         DataError: a file is broken.
     """
-    limit, known = _limit(sources), dict(_KNOWN)
-    _KNOWN.clear()
+    limit, known = _limit(sources), dict(_known_samples)
+    _known_samples.clear()
     return [known.get((source.path, source.stamp, limit)) or look(source, limit=limit) for source in sources]
 
 
 def _whole(sources: Sequence[Source]) -> list[Seen]:
-    """The same for all of the sources."""
+    """All records of all sources."""
     return [look(source, limit=_limit(sources), whole=True) for source in sources]
 
 
 def _limit(sources: Sequence[Source]) -> int:
-    """How many records of each are sampled, so that memory does not grow with the number of files."""
-    return max(4, min(100, _KEPT // len(sources)))
+    """How many records of each source are sampled, so that memory does not grow with the number of files."""
+    return max(4, min(100, _SAMPLED_RECORDS // len(sources)))
 
 
 def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = False) -> Survey | None:
-    """Look at all sources.
+    """Detect the format, layout and columns of all sources.
 
     Args:
         sources: the inputs.
         options: what the user asked for.
-        whole: look at all lines, not only at the first ones.
+        whole: read all lines, not only the first ones.
 
     Returns:
-        What they are; None if there is no record to look at.
+        The survey; None if there are no records.
 
     Raises:
-        DataError: two formats fit, or what there is holds no rollouts.
-        UsageError: the list to explode is not there.
+        DataError: two formats fit, or the inputs hold no rollouts.
+        UsageError: the list to explode doesn't exist.
     """
     seen = _whole(sources) if whole else looked(sources)
-    if not any(one.shapes for one in seen):
+    if not any(entry.shapes for entry in seen):
         return None
     form = FORMATS[options.format] if options.format else None
     if form is None or form.tells_nothing:
@@ -189,10 +189,10 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
             form = FORMATS["generic"]
     if form.refusal:
         raise DataError(
-            f"{_place(form, seen)}: {form.refusal}", hint="advcli formats, for the dumps that are read"
+            f"{_example(form, seen)}: {form.refusal}", hint="advcli formats, for the dumps that are read"
         )
-    if form.parts is not None and not all(one.whole for one in seen):
-        # A reward function that appears late must not be left out.
+    if form.parts is not None and not all(entry.whole for entry in seen):
+        # A reward function that first appears late must not be missed.
         seen = _whole(sources)
     layout = _layout(form, seen, options)
     kinds, rows, of = _kinds(seen, layout)
@@ -206,55 +206,57 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
     }
     if len(seen) == 1 and "@file" not in wanted:
         kinds.pop("@file", None)
-    if any(named_step(one.source.name) for one in seen):
+    if any(named_step(entry.source.name) for entry in seen):
         kinds["@step"] = "text"
     sample = rows if layout.name != "rows" else lambda: _sample(seen)
-    container = "" if options.format else next((one.source.format for one in seen if one.source.format), "")
-    whole = all(one.whole for one in seen)
+    container = (
+        "" if options.format else next((entry.source.format for entry in seen if entry.source.format), "")
+    )
+    whole = all(entry.whole for entry in seen)
     return Survey(form, layout, kinds, whole, container or form.name, Evidence(cache(sample), rows, of))
 
 
 def _format(seen: Sequence[Seen]) -> Format:
-    """The format of all sources together."""
+    """The common format of all sources."""
     known: dict[tuple[tuple[str, str], ...], Format | None] = {}
-    result = {one.source.name: _recognised(one, known) for one in seen if one.shapes}
+    result = {entry.source.name: _recognised(entry, known) for entry in seen if entry.shapes}
     forms = {form.name: form for form in result.values() if form}
-    # Files of an earlier version of the same writer are read beside its own.
+    # Files of an earlier version of the same framework may be mixed in.
     read = {name for form in forms.values() for name in form.reads}
     forms = {name: form for name, form in forms.items() if name not in read}
-    places: dict[str, str] = {}
+    examples: dict[str, str] = {}
     # A shard may lack columns that others have.
-    columns = {column for one in seen if result.get(one.source.name) for column in one.shapes}
-    parts = {one.source.name for one in seen if one.shapes.keys() <= columns}
+    columns = {column for entry in seen if result.get(entry.source.name) for column in entry.shapes}
+    parts = {entry.source.name for entry in seen if entry.shapes.keys() <= columns}
     for name, form in result.items():
         if form is None and name in parts:
             continue
         if form is None or form.name in forms:
-            places.setdefault(form.name if form else "generic", name)
-    if len(places) > 1 and forms:
-        shown = " and ".join(f"{name} ({position})" for name, position in places.items())
+            examples.setdefault(form.name if form else "generic", name)
+    if len(examples) > 1 and forms:
+        shown = " and ".join(f"{name} ({position})" for name, position in examples.items())
         raise DataError(
             f"the inputs have several formats: {shown}",
-            hint=f"the files of one format at a time, such as {next(iter(places.values()))}",
+            hint=f"the files of one format at a time, such as {next(iter(examples.values()))}",
         )
     if forms:
         return next(iter(forms.values()))
     if len(seen) == 1:
         side_files.refuse(seen[0].source.name, seen[0].shapes)
     _refuse_mixture(seen)
-    merged = _merged(one.shapes for one in seen)
-    together = detect.recognised(merged, lambda path: any(one.has(path) for one in seen))
-    return together or FORMATS["generic"]
+    merged = _merged(entry.shapes for entry in seen)
+    merged_form = detect.recognised(merged, lambda path: any(entry.has(path) for entry in seen))
+    return merged_form or FORMATS["generic"]
 
 
 def _refuse_mixture(seen: Sequence[Seen]) -> None:
-    """Refuse files that name their prompts or rewards differently: they are not of one writer.
+    """Raise an error if files name their prompts or rewards differently, because they have different writers.
 
     Raises:
-        DataError: names two of them.
+        DataError: names two such files.
     """
     for test in (names.is_total, lambda name: name in (*PROMPT_IDS, *PROMPT_TEXTS)):
-        result = [(one.source.name, {name for name in one.shapes if test(name)}) for one in seen]
+        result = [(entry.source.name, {name for name in entry.shapes if test(name)}) for entry in seen]
         result = [(position, columns) for position, columns in result if columns]
         for position, columns in result[1:]:
             if not columns & result[0][1]:
@@ -265,18 +267,18 @@ def _refuse_mixture(seen: Sequence[Seen]) -> None:
                 )
 
 
-def _recognised(one: Seen, known: dict[tuple[tuple[str, str], ...], Format | None]) -> Format | None:
-    """The format of a source; the one already known for others, if their columns alone decided."""
-    columns = tuple(one.shapes.items())
+def _recognised(entry: Seen, known: dict[tuple[tuple[str, str], ...], Format | None]) -> Format | None:
+    """The format of a source; cached by its columns if these alone decided."""
+    columns = tuple(entry.shapes.items())
     if columns in known:
         return known[columns]
     asked: list[str] = []
 
     def has(path: str) -> bool:
         asked.append(path)
-        return one.has(path)
+        return entry.has(path)
 
-    form = detect.recognised(one.shapes, has, name=one.source.name)
+    form = detect.recognised(entry.shapes, has, name=entry.source.name)
     if not asked:
         known[columns] = form
     return form
@@ -289,12 +291,12 @@ def _layout(form: Format, seen: Sequence[Seen], options: ColumnOptions) -> Layou
         _check_layout(options.layout)
         return layouts.laid_out(options.layout, "", _records(seen))
     if form.name == "generic":
-        if all(one.is_flat for one in seen):
+        if all(entry.is_flat for entry in seen):
             return PLAIN
-        # A list that the user names is one of a row.
+        # A list that the user names belongs to one row.
         named = {options.turn_rewards, *options.tokens.values()}
         return layouts.guessed(
-            [{name: one[name] for name in one if name not in named} for one in _records(seen)]
+            [{name: record[name] for name in record if name not in named} for record in _records(seen)]
         )
     return layouts.laid_out(form.layout, form.path, [] if form.layout == "rows" else _records(seen))
 
@@ -303,8 +305,10 @@ def _exploded(options: ColumnOptions, records: Sequence[Mapping[str, Any]]) -> L
     first = options.explode[0]
     values = [record[first] for record in records if record.get(first) is not None]
     if not any(first in record for record in records):
-        there = ", ".join(dict.fromkeys(key for record in records for key in record))
-        raise UsageError(f"--explode {first}: no such column; there is {there}", hint="--explode COL")
+        columns = ", ".join(dict.fromkeys(key for record in records for key in record))
+        raise UsageError(
+            f"--explode {first}: no such column; the columns are {columns}", hint="--explode COL"
+        )
     objects = [item for value in values for item in layouts.as_list(value) or ()]
     nested = bool(objects) and all(isinstance(item, Mapping) for item in objects)
     name = options.layout or ("nested" if nested and len(options.explode) == 1 else "lists")
@@ -322,9 +326,9 @@ def _check_layout(name: str) -> None:
 
 
 def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], "_Rows", list[int]]:
-    """The columns of a row and what they hold, some rows when they are asked for, and of which record each exploded one is."""
+    """Column of a row → kind, a function that returns sample rows, and the record of each exploded sample row."""
     if layout.name == "rows":
-        merged = _merged(one.shapes for one in seen)
+        merged = _merged(entry.shapes for entry in seen)
         kinds = {name: column_kinds.kind(shape) for name, shape in merged.items()}
         return kinds, cache(lambda: _records(seen)), []
     rows: list[Mapping[str, Any]] = []
@@ -333,14 +337,14 @@ def _kinds(seen: Sequence[Seen], layout: Layout) -> tuple[dict[str, str], "_Rows
         try:
             rows += [_as_laid_out(row, record, layout) for row in layouts.rows(record, layout)]
         except layouts.LayoutMismatch:
-            # The scan says where.
+            # The scan reports where.
             continue
         of += [number] * (len(rows) - len(of))
     return kinds_of_objects(rows), lambda: rows, of
 
 
 def _as_laid_out(row: Mapping[str, Any], record: Mapping[str, Any], layout: Layout) -> Mapping[str, Any]:
-    """A row without lists of another length, which say nothing about a row's values."""
+    """A row without lists of another length, which would misrepresent its values."""
     return {
         name: value
         for name, value in row.items()
@@ -349,24 +353,26 @@ def _as_laid_out(row: Mapping[str, Any], record: Mapping[str, Any], layout: Layo
 
 
 def _sample(seen: Sequence[Seen]) -> list[Mapping[str, Any]]:
-    """Some rows of a few sources, spread over all of them."""
-    few = seen[:: -(-len(seen) // _SAMPLED)]
-    each = max(4, min(100, _KEPT // len(few)))
+    """Some rows from a few sources, evenly spread."""
+    few = seen[:: -(-len(seen) // _SAMPLED_SOURCES)]
+    each = max(4, min(100, _SAMPLED_RECORDS // len(few)))
     return [
-        row for one in few for row in (parquet.sample(one.source, each) if one.first is None else one.first)
+        row
+        for entry in few
+        for row in (parquet.sample(entry.source, each) if entry.first is None else entry.first)
     ]
 
 
 def _records(seen: Sequence[Seen]) -> list[Mapping[str, Any]]:
     """The sampled records."""
-    return [record for one in seen for record in one.records]
+    return [record for entry in seen for record in entry.records]
 
 
-def _merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The union of the columns: null in one file and text in another is text."""
+def _merged(shapes: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """The union of the columns; a column that is null in one file and text in another is text."""
     merged: dict[str, str] = {}
-    for one in several:
-        for name, shape in one.items():
+    for columns in shapes:
+        for name, shape in columns.items():
             merged[name] = shape if merged.get(name, "null") == "null" else merged[name]
     return merged
 
@@ -374,13 +380,13 @@ def _merged(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
 def _kind(
     name: str, form: Format, kinds: Mapping[str, str], rows: "_Rows", seen: Sequence[Seen]
 ) -> str | None:
-    """What a column holds that is no key of a row; None if it is not there."""
+    """The kind of a derived column or path; None if it doesn't exist."""
     derived = next((column for column in form.derived if column.name == name), None)
     if derived:
-        there = all(roots([path], tuple(kinds)) and _there(path, rows()) for path in derived.needed())
-        return derived.kind if there else None
+        exists = all(roots([path], tuple(kinds)) and _exists(path, rows()) for path in derived.needed())
+        return derived.kind if exists else None
     if name in PLACES:
-        known = name != "@step" or any(step_of(one.source.name) for one in seen)
+        known = name != "@step" or any(step_of(entry.source.name) for entry in seen)
         return "text" if known else None
     if not roots([name], tuple(kinds)):
         return None
@@ -389,7 +395,7 @@ def _kind(
 
 
 def _are_scored(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether `rewards` holds scores with weights by name, as verifiers writes them."""
+    """Whether `rewards` maps names to scores with weights, as verifiers writes them."""
     scores = [
         score
         for row in rows
@@ -402,26 +408,26 @@ def _are_scored(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _shared(name: str, records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether records that differ share a value of a column."""
+    """Whether different records share a value of a column."""
     first: dict[str, Mapping[str, Any]] = {}
     return any(
         first.setdefault(key_text(record[name]), record) != record for record in records if record.get(name)
     )
 
 
-def _there(path: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+def _exists(path: str, rows: Sequence[Mapping[str, Any]]) -> bool:
     return any(find(row, path) is not ABSENT for row in rows)
 
 
 def _named(form: Format) -> list[str]:
     """The columns that a format names."""
-    keys = [part.strip("?").partition(":")[0] for way in form.prompt for part in way.split("+")]
-    keys += [name for way in form.rollout for name in way.split("+")]
+    names = [part.strip("?").partition(":")[0] for key in form.prompt for part in key.split("+")]
+    names += [name for key in form.rollout for name in key.split("+")]
     conditions = [name for text in form.counts for name in parse(text).columns]
     single = [name for name in (form.filler, form.evaluation, *form.turn, *form.same) if name]
-    return [*keys, *form.step, *form.reward, *form.lengths, *form.logged, *single, *conditions]
+    return [*names, *form.step, *form.reward, *form.lengths, *form.logged, *single, *conditions]
 
 
-def _place(form: Format, seen: Sequence[Seen]) -> str:
-    fitting = (one.source.name for one in seen if detect.fits(form, one.shapes, one.has))
+def _example(form: Format, seen: Sequence[Seen]) -> str:
+    fitting = (entry.source.name for entry in seen if detect.fits(form, entry.shapes, entry.has))
     return next(fitting, seen[0].source.name)

@@ -1,4 +1,4 @@
-"""Write a table of results (the points of a sweep, the prompts of two runs): one row each."""
+"""Writes a table of results, such as the points of a sweep or the prompts of two runs."""
 
 import io
 import json
@@ -18,13 +18,13 @@ from advcli.records.table import Source
 leftovers = atomic.leftovers
 Columns = Mapping[str, Sequence[Any]]
 
-# A spreadsheet takes a cell that begins with one of these for a formula; a quote before it says that it is text.
+# A spreadsheet interprets a cell that begins with one of these as a formula, unless a quote precedes it.
 _FORMULAS = tuple("=+-@\t\r")
 _QUOTED = frozenset(',"\r\n')
 
 
 def check(path: Path, sources: Sequence[Source], *, force: bool, hint: str = "sweep.parquet") -> None:
-    """Refuse a path before any work is done.
+    """Check the path before any work is done.
 
     Raises:
         UsageError: the file exists or is an input, or its suffix is none of .parquet, .csv, .jsonl.
@@ -36,7 +36,7 @@ def check(path: Path, sources: Sequence[Source], *, force: bool, hint: str = "sw
 
 
 def write(path: Path, points: Sequence[Mapping[str, Any]] | Columns, *, force: bool) -> None:
-    """Write rows, or columns by name, in the form that the suffix names, whole or not at all."""
+    """Write rows, or columns by name, atomically and in the format of the suffix."""
     columns: Columns = points if isinstance(points, Mapping) else _columns(points)
     content = io.BytesIO()
     _WRITERS[path.suffix]({name: _listed(cells) for name, cells in columns.items()}, content)
@@ -50,13 +50,13 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
 
 
 def _listed(cells: Any) -> Sequence[Any]:  # noqa: ANN401  a sequence, or what numpy or torch has in its place
-    """The cells as Python's own numbers and texts."""
+    """The cells as Python numbers and texts."""
     listed: Sequence[Any] = cells.tolist() if hasattr(cells, "tolist") else cells
     return listed
 
 
 def _plain(cell: Any) -> Any:  # noqa: ANN401  any cell
-    """A cell as every form can hold it: null for NaN and ±inf, and text that is UTF-8."""
+    """A cell as every format supports it: null for NaN and ±inf, and valid UTF-8."""
     if isinstance(cell, float) and not math.isfinite(cell):
         return None
     return writable(cell) if isinstance(cell, str) else cell

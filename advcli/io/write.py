@@ -1,4 +1,4 @@
-"""The second pass: stream the inputs through and append the new columns."""
+"""The second pass: copies the inputs with the new columns appended."""
 
 import json
 import os
@@ -32,21 +32,20 @@ from advcli.records.table import STANDARD_OUTPUT, Grouping, RewardTable, Source
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Read, but not written.
 COLUMNS = ("original", "processed", "kept", "group")
-"""The columns that are added, without their prefix."""
+"""The added columns, without their prefix."""
 
 ROLLOUT = "rollout"
-"""The number of the rollout, where rows share one."""
+"""The column with the rollout number, if rollouts have several rows."""
 
 TOKENS = "tokens"
-"""The list column that an estimator with an advantage per token adds to them."""
+"""The list column that a per-token estimator adds."""
 
 TURNS = "turns"
-"""The list column that an estimator of turns adds where a row is a rollout."""
+"""The list column that a per-turn estimator adds if a row is a rollout."""
 
 WEIGHTS = ("weight", "weighted", "weight_tokens")
-"""The columns that a filter with weights adds: the mean weight of a row, its weighted advantage, and the list of weights."""
+"""The columns that a filter with weights adds: a row's mean weight, its weighted advantage, and the list of weights."""
 
 OFF_POLICY = (
     "log_ratio",
@@ -63,10 +62,10 @@ OFF_POLICY = (
 """The columns with the off-policy figures of each row."""
 
 SOURCE = "source"
-"""The column, without its prefix, that tells of a row of its own from which line it comes."""
+"""The column, without its prefix, with the source line of an exploded row."""
 
 
-# Other formats than those that are written; any other suffix is part of a name.
+# Suffixes of formats that can't be written; any other suffix is part of the name.
 _OTHER = (
     ".csv",
     ".tsv",
@@ -88,13 +87,13 @@ _OTHER = (
 
 
 def refused_names(prefix: str, more: Sequence[str] = ()) -> tuple[str, ...]:
-    """The names that no input may have, because they would be written; `more` besides the usual ones."""
+    """The column names that no input may have because they would be written, including those in `more`."""
     return tuple(prefix + name for name in (*more, *COLUMNS, ROLLOUT, TOKENS, TURNS, *WEIGHTS, SOURCE))
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where the rows of one source go.
+    """The output of one source.
 
     Attributes:
         path: the file, or None for standard output.
@@ -108,11 +107,11 @@ class Target:
 
 
 def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[Target]:
-    """Decide where each source goes, and refuse what must not be written.
+    """Choose the output of each source, and check that it may be written.
 
     Args:
         sources: the inputs.
-        out: a file, a folder (existing, or ending in /), "-", or None for `<name>.adv.<suffix>` beside the
+        out: a file, a folder (existing, or ending in /), "-", or None for `<name>.adv.<suffix>` next to the
             input; None with standard input means standard output.
         force: overwrite existing files.
 
@@ -122,11 +121,11 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
     """
     if out is not None and not out.strip():
         raise UsageError("--out is empty", hint="--out FILE, --out DIR/ or --out -")
-    away = next(
+    remote = next(
         (name for name in (out, *(source.name for source in sources)) if name and is_remote(name)), None
     )
-    if away and (away == out or out is None):
-        raise UsageError(f"{away}: advcli writes to this machine only", hint="--out FILE or --out DIR/")
+    if remote and (remote == out or out is None):
+        raise UsageError(f"{remote}: advcli writes to this machine only", hint="--out FILE or --out DIR/")
     if out is None and sources[0].name == "<stdin>":
         out = STANDARD_OUTPUT[0]
     if out in STANDARD_OUTPUT:
@@ -154,13 +153,13 @@ def targets(sources: Sequence[Source], out: str | None, *, force: bool) -> list[
 
 @dataclass(frozen=True)
 class Additions:
-    """What is added to every file.
+    """The additions to every file.
 
     Attributes:
-        columns: column name → arrow array of all rows, sources one after the other.
+        columns: column name → arrow array of all rows, in the order of the sources.
         about: key-value metadata for parquet files.
-        record: the column with the number of the record, for rows that lie in a record with others; None to put
-            the new values as lists, or into the objects, where the rows lie.
+        record: the name of the column with the record number, for exploded rows; None to keep the layout, with the
+            new values in lists or in the nested objects.
     """
 
     columns: Mapping[str, pa.Array]
@@ -170,7 +169,7 @@ class Additions:
 
 @dataclass(frozen=True)
 class _Job:
-    """One source on its way to its target; the new columns are `added`, `chunks` and `suffixes` in one."""
+    """The copy of one source; `added`, `chunks` and `suffixes` are the same new columns in three forms."""
 
     source: Source
     added: pa.Table
@@ -198,32 +197,34 @@ def write(
 ) -> None:
     """Write every source to its target with the new columns appended.
 
-    Where a record holds several rows, each row is written on its own with the number of its record, unless the
-    layout shall stay as it is.
+    If a record holds several rows, each row is written separately with the number of its record, unless the
+    layout is kept.
 
     Args:
         sources: the inputs.
         goals: one target per source, from `targets`.
-        table: what the first pass saw: rows and dropped lines per source.
+        table: the result of the first pass, with rows and dropped lines per source.
         additions: what is added.
         force: overwrite existing files.
-        advance: called with the number of rows that are written so far.
+        advance: called with the number of rows written so far.
 
     Raises:
         DataError: a file cannot be written, or a source changed meanwhile.
-        UsageError: a layout that cannot stay as it is.
+        UsageError: the layout can't be kept.
     """
     start = 0
     layout = table.choice.layout
     in_records = [additions.record is not None and _has_records(source, layout) for source in sources]
     added = {key: _added(table, additions, with_record=key) for key in set(in_records)}
-    made = {key: (Chunks(part, table.rows, advance), Suffixes(part, advance)) for key, part in added.items()}
+    encoders = {
+        key: (Chunks(part, table.rows, advance), Suffixes(part, advance)) for key, part in added.items()
+    }
     for source, goal, rows, dropped, key in zip(
         sources, goals, table.rows, table.dropped, in_records, strict=True
     ):
         if additions.record is None:
             can_stay(source, goal, layout)
-        columns, (chunks, suffixes) = added[key].slice(start, rows), made[key]
+        columns, (chunks, suffixes) = added[key].slice(start, rows), encoders[key]
         job = _Job(
             source,
             columns,
@@ -241,7 +242,7 @@ def write(
             if goal.path is None
             else atomic.replacing(goal.path, force=force, like=source.path)
         )
-        with opened as raw, atomic.compressed(raw, goal.codec) as out, _explained(source):
+        with opened as raw, atomic.compressed(raw, goal.codec) as out, _wrapping_errors(source):
             more = goal.path is None and source is not sources[-1]
             if not _has_records(source, layout) and (layout.name == "rows" or additions.record):
                 _copy(job, goal.layout, out, more=more)
@@ -249,11 +250,11 @@ def write(
                 _unfold(job, goal.layout, out)
             else:
                 _fold(job, out)
-            _unchanged(source)
+            _check_unchanged(source)
 
 
 def _added(table: RewardTable, additions: Additions, *, with_record: bool) -> pa.Table:
-    """The new columns of all rows, with the number of the record where rows lie in one."""
+    """The new columns of all rows, with the record number of exploded rows."""
     columns = pa.table(dict(additions.columns))
     if not with_record:
         return columns
@@ -261,12 +262,12 @@ def _added(table: RewardTable, additions: Additions, *, with_record: bool) -> pa
 
 
 def _has_records(source: Source, layout: Layout) -> bool:
-    """Whether a row of a source is not a line or a parquet row of its own."""
+    """Whether the rows of a source are not lines or parquet rows themselves."""
     return layout.exploded or source.container == "json"
 
 
 def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
-    """Write each record, which is a row, with the new columns at its end."""
+    """Copy each record, which is a row, with the new columns appended."""
     source = job.source
     if source.container == layout == "jsonl":
         jsonl.annotate(source, job.dropped, job.suffixes, out.write, end_line=more)
@@ -285,7 +286,7 @@ def _copy(job: _Job, layout: str, out: BinaryIO, *, more: bool) -> None:
 
 
 def _unfold(job: _Job, layout: str, out: BinaryIO) -> None:
-    """Write each row that lies in a record on its own."""
+    """Write each row of a record separately."""
     source, added = job.source, job.added
     if source.container == "parquet":
         rows = parquet.rows(source, job.layout, job.dropped)
@@ -306,7 +307,7 @@ def _unfold(job: _Job, layout: str, out: BinaryIO) -> None:
 
 
 def _fold(job: _Job, out: BinaryIO) -> None:
-    """Write each record with the new values where its rows lie."""
+    """Write each record in its layout, with the new values added."""
     source, added = job.source, job.added
     if source.container == "parquet":
         records = parquet.with_lists(source, job.layout, job.dropped, job.slices())
@@ -326,19 +327,19 @@ def _fold(job: _Job, out: BinaryIO) -> None:
 def _joined(
     batches: Iterator[pa.RecordBatch], slices: Callable[[int], pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Batches with the new columns of their rows appended."""
+    """Batches with the new columns appended."""
     for batch in batches:
         new = slices(batch.num_rows)
         yield pa.record_batch([*batch.columns, *new.columns], schema=pa.schema([*batch.schema, *new.schema]))
 
 
-def can_stay(source: Source, goal: Target, laid: Layout) -> None:
-    """Refuse to keep a layout that the output cannot have."""
+def can_stay(source: Source, goal: Target, layout: Layout) -> None:
+    """Raise an error if the output can't keep the layout."""
     if source.container == "json":
         raise UsageError(
             f"{source.name}: a JSON document cannot keep its layout", hint="without --same-layout"
         )
-    if laid.name != "rows" and goal.layout != source.container:
+    if layout.name != "rows" and goal.layout != source.container:
         raise UsageError(
             f"{source.name}: --same-layout keeps the format too",
             hint=f"--out with the suffix .{source.container}",
@@ -346,26 +347,26 @@ def can_stay(source: Source, goal: Target, laid: Layout) -> None:
 
 
 @contextmanager
-def _explained(source: Source) -> Iterator[None]:
-    """Turn errors of a copy into ours; what cannot be written says so itself."""
+def _wrapping_errors(source: Source) -> Iterator[None]:
+    """Convert errors while copying to a DataError about the source; errors of the output are already converted."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        _unchanged(source)
+        _check_unchanged(source)
         raise DataError(f"{source.name}: cannot be read ({reason(error)})") from error
     except (pa.ArrowException, StopIteration, ValueError, OverflowError) as error:
         if isinstance(error, AdvcliError):
             raise
-        _unchanged(source)
+        _check_unchanged(source)
         raise DataError(
             f"{source.name}: cannot be copied ({reason(error)})", hint="--out with another suffix"
         ) from error
 
 
-def _unchanged(source: Source) -> None:
-    """Make sure that the second pass saw what the first one did; what comes after a part does not matter."""
+def _check_unchanged(source: Source) -> None:
+    """Check that a source has not changed since the first pass; a part of a file may be followed by more."""
     if source.part is not None:
         return
     try:
@@ -394,7 +395,7 @@ def added_columns(
         prefix: put before each name of `COLUMNS`.
         result: the advantages, [N].
         grouping: the groups, [N].
-        figures: further columns of numbers, [N] each.
+        figures: additional columns of numbers, [N] each.
     """
     original = _numbers(result.original)
     arrays = (
@@ -422,7 +423,7 @@ def added_columns(
 
 
 def _numbers(values: "Tensor") -> pa.Array:
-    """Floats as they lie, null where they are no number that JSON has."""
+    """Floats without copying them, null where not finite."""
     result = values.double().numpy()
     undefined = ~np.isfinite(result)
     return pa.array(result, pa.float64(), mask=undefined if undefined.any() else None)
@@ -445,7 +446,7 @@ def _is_folder(out: str) -> bool:
     try:
         return Path(out).is_dir()
     except OSError:
-        # Too long or not to be entered: the check of the target says so.
+        # Too long or not accessible: the check of the target reports it.
         return False
 
 
@@ -457,7 +458,7 @@ def _one_stream(sources: Sequence[Source]) -> None:
 
 
 def _names(sources: Sequence[Source]) -> list[Path]:
-    """The file name of each source; with the folders in which they differ, where two have the same."""
+    """The output name of each source; with the folders in which they differ if two have the same name."""
     names = [Path(_file_name(source)) for source in sources]
     if len(set(names)) == len(names):
         return names
@@ -469,33 +470,31 @@ def _names(sources: Sequence[Source]) -> list[Path]:
 def _file_name(source: Source) -> str:
     """rewards.parquet → rewards.adv.parquet, rewards.jsonl.gz → rewards.adv.jsonl.gz, a.csv → a.csv.adv.parquet."""
     path = Path("stdin" if source.name == "<stdin>" else source.name)
-    tail = path.suffix if path.suffix in CODECS else ""
-    path = Path(path.name.removesuffix(tail))
+    codec_suffix = path.suffix if path.suffix in CODECS else ""
+    path = Path(path.name.removesuffix(codec_suffix))
     if source.origin:
-        # Of another kind, and not written as that.
+        # The original format is not written.
         return f"{path.name}.adv.{_written(source)}"
-    as_it_was = path.suffix in SUFFIXES and source.container != "json"
-    suffix = path.suffix if as_it_was else f".{_written(source)}"
-    return (
-        f"{path.name.removesuffix(path.suffix) if path.suffix in SUFFIXES else path.name}.adv{suffix}{tail}"
-    )
+    keeps_suffix = path.suffix in SUFFIXES and source.container != "json"
+    suffix = path.suffix if keeps_suffix else f".{_written(source)}"
+    return f"{path.name.removesuffix(path.suffix) if path.suffix in SUFFIXES else path.name}.adv{suffix}{codec_suffix}"
 
 
 def _written(source: Source) -> str:
-    """The format that the rows of a source are written in: those of a JSON document as JSON Lines."""
+    """The output format of a source; a JSON document is written as JSON Lines."""
     return "parquet" if source.container == "parquet" else "jsonl"
 
 
 def _target(path: Path, source: Source) -> Target:
-    """The layout and codec that a file name asks for; those of the source if it does not say."""
-    tail = path.suffix if path.suffix in CODECS else ""
-    suffix = Path(path.name.removesuffix(tail)).suffix
+    """The layout and codec of a file name; by default the source's layout, uncompressed."""
+    codec_suffix = path.suffix if path.suffix in CODECS else ""
+    suffix = Path(path.name.removesuffix(codec_suffix)).suffix
     layout = SUFFIXES.get(suffix)
     if layout is None and suffix in _OTHER:
         raise UsageError(
             f"{path}: rows are written as parquet or JSON Lines, not as {suffix}",
             hint=f"--out {path.with_suffix('.parquet')} or --out {path.with_suffix('.jsonl')}",
         )
-    if layout is None and not tail:
+    if layout is None and not codec_suffix:
         return Target(path, _written(source), None)
-    return Target(path, layout or _written(source), CODECS.get(tail))
+    return Target(path, layout or _written(source), CODECS.get(codec_suffix))

@@ -1,1 +1,1 @@
-"""From presets, trainers' configuration files and flags to one set of settings."""
+"""Resolves presets, trainers' configuration files and flags to one set of settings."""

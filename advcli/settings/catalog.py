@@ -1,4 +1,4 @@
-"""What a trainer's configuration says about advantages: one row per key. Nothing heavy is imported here."""
+"""The configuration keys of trainers that concern advantages. Nothing heavy is imported here."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,11 +13,11 @@ class ConfigKey:
     """A key of a trainer's configuration that advcli follows.
 
     Attributes:
-        name: the end of the dotted path; "keep_pos_ratio" also stands for "algorithm.keep_pos_ratio".
-        setting: the setting that it sets.
-        values: how a value translates; values that are not listed stand for themselves.
-        only_for: the estimators that the key is about, () for all; it is passed over with another one.
-        source: who has the key.
+        name: the end of the dotted path; "keep_pos_ratio" also matches "algorithm.keep_pos_ratio".
+        setting: the setting of advcli that it sets.
+        values: translations of values; other values are used unchanged.
+        only_for: the estimators that the key applies to, () for all; it is ignored with others.
+        source: the trainers that have the key.
     """
 
     name: str
@@ -32,10 +32,10 @@ class Unreplayable:
     """A setting that changed the advantages of the run and can't be recovered from a dump.
 
     Attributes:
-        name: the end of the dotted path of the key that switches it on.
-        unless: values under which it does nothing, beside null.
-        why: what it does.
-        also: another key and its value, which must hold too.
+        name: the end of the dotted path of the key that enables it.
+        unless: values, in addition to null, with which it has no effect.
+        why: its effect.
+        also: another key and the value that it must also have.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Read a trainer's YAML or JSON configuration and `KEY=VALUE` overrides."""
+"""Reads a trainer's YAML or JSON configuration and `KEY=VALUE` overrides."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,12 +14,12 @@ from advcli.settings.catalog import CONFIG_KEYS, UNREPLAYABLE, ConfigKey, Unrepl
 Flat = dict[str, Any]
 """Dotted path → value."""
 
-# Bounds that no trainer's configuration comes near: characters, levels, values, characters of a number or a time.
-_LARGEST = 1 << 20
-_DEEPEST = 64
-_MOST = 100_000
-_LONGEST = 100
-_SHORT = (":int", ":float", ":timestamp")
+# Limits far above any trainer's configuration: characters, nesting depth, values, characters of a number or a time.
+_MAX_CHARACTERS = 1 << 20
+_MAX_DEPTH = 64
+_MAX_VALUES = 100_000
+_MAX_SCALAR = 100
+_LIMITED_TAGS = (":int", ":float", ":timestamp")
 
 
 def load(path: Path) -> Flat:
@@ -32,17 +32,19 @@ def load(path: Path) -> Flat:
         Dotted path → value.
 
     Raises:
-        UsageError: the file cannot be read, is no mapping, or is larger than any trainer's.
+        UsageError: the file cannot be read, is not a mapping, or exceeds the limits above.
     """
     try:
         with path.open(encoding="utf-8") as file:
-            text = file.read(_LARGEST + 1)
+            text = file.read(_MAX_CHARACTERS + 1)
     except OSError as error:
         raise UsageError(f"{path}: {reason(error)}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not text, expected YAML or JSON") from error
-    if len(text) > _LARGEST:
-        raise UsageError(f"{path}: more than {_LARGEST:,} characters, which no trainer's configuration has")
+    if len(text) > _MAX_CHARACTERS:
+        raise UsageError(
+            f"{path}: more than {_MAX_CHARACTERS:,} characters, which no trainer's configuration has"
+        )
     try:
         content = _parsed(text)
     except _Unreadable as error:
@@ -56,11 +58,11 @@ def load(path: Path) -> Flat:
 
 
 class _Unreadable(ValueError):  # noqa: N818  never leaves this module
-    """A text is no YAML, or goes beyond the bounds above.
+    """A text is not valid YAML, or exceeds the limits above.
 
     Args:
         what: what is wrong.
-        line: where, counted from 1; None if nobody knows.
+        line: the line, counted from 1; None if unknown.
     """
 
     def __init__(self, what: str, line: int | None = None) -> None:
@@ -69,7 +71,7 @@ class _Unreadable(ValueError):  # noqa: N818  never leaves this module
 
 
 def _parsed(text: str) -> Any:  # noqa: ANN401  any YAML value
-    """YAML, or JSON: nearly all of JSON is YAML, but tabs are not."""
+    """The value of YAML or JSON text. JSON is tried first, because YAML does not allow its tabs."""
     import yaml
 
     try:
@@ -81,7 +83,7 @@ def _parsed(text: str) -> Any:  # noqa: ANN401  any YAML value
         loader = yaml.SafeLoader(text)
         node = loader.get_single_node()
         _Bounds().check(node)
-        # PyYAML lets errors of Python through, of a date that there is not or a tag that does not fit.
+        # PyYAML passes on Python errors, such as that of an invalid date or a mismatched tag.
         return None if node is None else loader.construct_document(node)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -97,8 +99,8 @@ def _parsed(text: str) -> Any:  # noqa: ANN401  any YAML value
 
 
 def _check_depth(value: object, depth: int = 0) -> None:
-    """Refuse JSON that is nested as no configuration is."""
-    if depth > _DEEPEST:
+    """Raise an error for JSON that is nested too deeply."""
+    if depth > _MAX_DEPTH:
         raise _Unreadable("nested too deeply")
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for item in inner:
@@ -106,17 +108,17 @@ def _check_depth(value: object, depth: int = 0) -> None:
 
 
 class _Bounds:
-    """Counts the values of a YAML document as they are once its aliases are spelled out."""
+    """Limits the number of values of a YAML document after expanding its aliases."""
 
     def __init__(self) -> None:
-        # Of each node: how many; None while it is being counted.
+        # Node id → number of values; None while it is being counted.
         self._sizes: dict[int, int | None] = {}
 
     def check(self, node: Any, depth: int = 0) -> int:  # noqa: ANN401  PyYAML's classes
-        """How many values a node holds, itself included.
+        """The number of values in a node, including itself.
 
         Raises:
-            _Unreadable: too many, too deep, one within itself, or a number longer than any.
+            _Unreadable: there are too many, nested too deeply or recursively, or a number is too long.
         """
         if node is None:
             return 0
@@ -126,25 +128,25 @@ class _Bounds:
             if known is None:
                 raise _Unreadable("an alias of its own parent", line)
             return known
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise _Unreadable("nested too deeply", line)
-        if isinstance(node.value, str) and len(node.value) > _LONGEST and node.tag.endswith(_SHORT):
+        if isinstance(node.value, str) and len(node.value) > _MAX_SCALAR and node.tag.endswith(_LIMITED_TAGS):
             raise _Unreadable(f"a number or a time of {len(node.value):,} characters", line)
         self._sizes[id(node)] = None
         inner = [] if isinstance(node.value, str) else node.value
         parts = (part for item in inner for part in (item if isinstance(item, tuple) else (item,)))
         size = 1 + sum(self.check(part, depth + 1) for part in parts)
-        if size > _MOST:
-            raise _Unreadable(f"more than {_MOST:,} values once its aliases are spelled out", line)
+        if size > _MAX_VALUES:
+            raise _Unreadable(f"more than {_MAX_VALUES:,} values once its aliases are spelled out", line)
         self._sizes[id(node)] = size
         return size
 
 
 def overrides(pairs: Sequence[str]) -> tuple[Flat, list[str]]:
-    """Read `KEY=VALUE` overrides as Hydra writes them.
+    """Read Hydra-style `KEY=VALUE` overrides.
 
     Returns:
-        Dotted path → value, and a warning for each key that advcli does not follow.
+        Dotted path → value, and a warning for each key that advcli ignores.
 
     Raises:
         UsageError: no "=" or an unreadable value.
@@ -167,15 +169,15 @@ def overrides(pairs: Sequence[str]) -> tuple[Flat, list[str]]:
                 f"--set {one_line(pair, text=str)}: the value cannot be read ({error})"
             ) from error
         if not followed(key):
-            near = get_close_matches(key.rsplit(".", 1)[-1], CONFIG_KEYS.names(), n=1)
+            similar = get_close_matches(key.rsplit(".", 1)[-1], CONFIG_KEYS.names(), n=1)
             warnings.append(
-                f"--set {key} is ignored: no key that advcli follows{f' (try {near[0]})' if near else ''}"
+                f"--set {key} is ignored: no key that advcli follows{f' (try {similar[0]})' if similar else ''}"
             )
     return flat, warnings
 
 
 def followed(path: str) -> bool:
-    """Whether advcli follows a key."""
+    """Whether advcli uses a key."""
     return any(_names(row, path) for row in (*CONFIG_KEYS, *UNREPLAYABLE))
 
 
@@ -198,14 +200,14 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[st
         where: the file, for messages.
 
     Returns:
-        setting → value; setting → the estimators that it is about, where a key is about some only; and
-        warnings about values that cannot be followed.
+        setting → value; setting → the estimators that it applies to, if only some; and
+        warnings about values that cannot be used.
 
     Raises:
         UsageError: two keys give one setting different values.
     """
     result: dict[str, Any] = {}
-    told_by: dict[str, str] = {}
+    paths: dict[str, str] = {}
     only_for: dict[str, tuple[str, ...]] = {}
     warnings = []
     for path, value in flat.items():
@@ -220,18 +222,18 @@ def settings(flat: Flat, where: str) -> tuple[dict[str, Any], dict[str, tuple[st
             result.setdefault(row.setting, translated) != translated and translated == translated
         ):  # NaN is refused where it is used
             raise UsageError(
-                f"{where}: {told_by[row.setting]} and {path} disagree about {row.setting}: "
+                f"{where}: {paths[row.setting]} and {path} disagree about {row.setting}: "
                 f"{one_line(result[row.setting], text=str)} and {one_line(translated, text=str)}",
                 hint=f"--set {path}={one_line(result[row.setting], text=str)}",
             )
-        told_by[row.setting] = path
+        paths[row.setting] = path
         if row.only_for:
             only_for[row.setting] = row.only_for
     return result, only_for, warnings
 
 
 def unreplayable(flat: Flat, where: str) -> list[str]:
-    """One warning for each key whose effect on the advantages can't be recovered from a dump."""
+    """A warning for each key whose effect on the advantages can't be recovered from a dump."""
     active = []
     for row in UNREPLAYABLE:
         for path, value in flat.items():
@@ -249,7 +251,7 @@ def _names(row: ConfigKey | Unreplayable, path: str) -> bool:
 
 
 def _translated(row: ConfigKey, value: Any) -> Any:  # noqa: ANN401  any YAML value
-    """The setting's value; YAML's words for true and false are accepted as strings too."""
+    """The setting's value; true and false are also accepted as strings."""
     if isinstance(value, str) and value.lower() in ("true", "false"):
         value = value.lower() == "true"
     if isinstance(value, bool):
@@ -257,9 +259,9 @@ def _translated(row: ConfigKey, value: Any) -> Any:  # noqa: ANN401  any YAML va
     return value
 
 
-def _flattened(content: Mapping[Any, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _flattened(content: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in content.items():
-        path = f"{before}{key}"
+        path = f"{prefix}{key}"
         if isinstance(value, Mapping) and value:
             yield from _flattened(value, f"{path}.")
         else:

@@ -1,4 +1,4 @@
-"""A grid of settings: which values each axis has."""
+"""Parses the values of each axis of a grid of settings."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from contextlib import suppress
 from advcli.common.errors import UsageError
 from advcli.common.wording import one_line
 
-_MOST = 10_000
+_MAX_VALUES = 10_000
 
 
 def shares(flag: str, text: str) -> tuple[float, ...]:
@@ -18,7 +18,7 @@ def shares(flag: str, text: str) -> tuple[float, ...]:
         text: what the user typed.
 
     Returns:
-        The values in the order in which they were written, each once; a range has no rounding residue.
+        The distinct values in the order written; values of a range are free of rounding error.
 
     Raises:
         UsageError: it cannot be read, or a value is outside [0, 1].
@@ -37,7 +37,7 @@ def shares(flag: str, text: str) -> tuple[float, ...]:
 
 
 def names(given: Sequence[str] | None) -> tuple[str, ...]:
-    """Names that were given one by one or with commas; KEY=VALUE after a comma is a knob of the name before it.
+    """Names given one by one or separated by commas; KEY=VALUE after a comma is a knob of the name before it.
 
     Example:
         >>> names(["trl,verl", "grpo:eps=1e-4,ddof=0,rloo"])
@@ -59,9 +59,9 @@ def _range(flag: str, text: str, part: str) -> list[float]:
     if step <= 0 or stop < start:
         raise UsageError(f"{flag} {text}: '{part}' has no value", hint=f"{flag} 0.5:1:0.1 (from, to, step)")
     count = math.floor((stop - start) / step + 1e-9) + 1
-    if count > _MOST:
-        raise UsageError(f"{flag} {text}: '{part}' has {count:,} values, expected {_MOST:,} or fewer")
-    # Rounded to the digits that decimals have: 0.5 + 2 · 0.1 is 0.7 and not 0.7000000000000001.
+    if count > _MAX_VALUES:
+        raise UsageError(f"{flag} {text}: '{part}' has {count:,} values, expected {_MAX_VALUES:,} or fewer")
+    # Round, so that 0.5 + 2 · 0.1 is 0.7 and not 0.7000000000000001.
     return [round(start + position * step, 12) for position in range(count)]
 
 

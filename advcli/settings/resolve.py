@@ -1,4 +1,4 @@
-"""One set of settings out of many layers: defaults < config < preset < --set < flags."""
+"""Merges the layers of settings: defaults < config < preset < --set < flags."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from advcli.records.table import ColumnOptions
 from advcli.settings import config
 from advcli.settings.catalog import PRESETS
 
-# More rows of a group than any run has.
-_MOST = 1 << 31
+# The maximum rows per group, more than any run has.
+_MAX_N = 1 << 31
 _SHARES = ("keep_pos", "keep_neg")
-# What further columns of a comparison take over from the settings of the first.
-_OF_ALL = ("missing", "singleton", "device", "count", "rollout_reward")
-# Knobs of an estimator that a configuration tells.
+# Settings that the other columns of a comparison inherit from the first.
+_INHERITED = ("missing", "singleton", "device", "count", "rollout_reward")
+# Knobs of an estimator that a configuration can set.
 _DISCOUNTS = ("gamma", "lam")
 
 
@@ -31,27 +31,27 @@ def resolve(
     config_file: Path | None = None,
     pairs: Sequence[str] = (),
 ) -> tuple[Settings, ColumnOptions, tuple[str, ...], dict[str, str]]:
-    """Put the layers on top of each other.
+    """Merge the layers, later ones taking precedence.
 
     Args:
-        flags: setting → value as given on the command line; None where it was not.
+        flags: setting → value from the command line; None if not given.
         columns: the column options of the command line.
         preset: name of a preset.
         config_file: a trainer's configuration.
         pairs: `KEY=VALUE` overrides of the configuration.
 
     Returns:
-        The settings, the column options with `n` and `weights` filled in, warnings, and setting → where its
-        value comes from ("" for the command line).
+        The settings, the column options with `n` and `weights` filled in, warnings, and setting → the origin of
+        its value ("" for the command line).
 
     Raises:
-        UsageError: something cannot be read or does not make sense.
+        UsageError: a file or value cannot be read or is invalid.
     """
     flat = config.load(config_file) if config_file else {}
     where = str(config_file or "--set")
     changes, ignored = config.overrides(pairs)
-    base, about, unread = config.settings(_without(flat, changes), where)
-    changed, changed_about, changed_unread = config.settings(changes, "--set")
+    base, only_for, unread = config.settings(_without(flat, changes), where)
+    changed, changed_only_for, changed_unread = config.settings(changes, "--set")
     given = {name: value for name, value in flags.items() if value is not None}
     spec, knobs = parse_spec(given.pop("estimator", None) or "")
     layers = [
@@ -62,28 +62,28 @@ def resolve(
     ]
     merged = {name: value for _, layer in layers for name, value in layer.items()}
     origin = {name: position for position, layer in layers for name in layer}
-    for name, only in (about | changed_about).items():
-        # verl's configuration always has norm_adv_by_std_in_grpo; it is nothing to rloo.
+    for name, only in (only_for | changed_only_for).items():
+        # verl's configuration always has norm_adv_by_std_in_grpo, which does not apply to rloo.
         if merged.get("estimator", DEFAULT_ESTIMATOR) not in only and origin[name] in (where, "--set"):
             merged.pop(name, None)
     n, weights = merged.pop("n", None), merged.pop("weights", ())
     discounts = {name: merged.pop(name) for name in _DISCOUNTS if name in merged}
     settings = Settings(**merged, knobs={**discounts, **knobs})
     columns = replace(columns, n=columns.n if columns.n is not None else n, weights=weights)
-    lost = config.unreplayable({**_without(flat, changes), **changes}, where)
+    unreplayable = config.unreplayable({**_without(flat, changes), **changes}, where)
     if config_file and not any(map(config.followed, flat)):
-        lost = [*lost, f"{where}: no key that advcli follows, so nothing is taken from it"]
-    return settings, columns, (*ignored, *unread, *changed_unread, *lost), origin
+        unreplayable = [*unreplayable, f"{where}: no key that advcli follows, so nothing is taken from it"]
+    return settings, columns, (*ignored, *unread, *changed_unread, *unreplayable), origin
 
 
 def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, float | str]]:
-    """Read `NAME[:KEY=VALUE,...]`, the way to name an estimator with its settings.
+    """Parse `NAME[:KEY=VALUE,...]`, an estimator with its settings.
 
     Returns:
-        setting → value, and the knobs of the estimator: numbers, or text for what is none.
+        setting → value, and the knobs of the estimator: numbers, or text if not a number.
 
     Raises:
-        UsageError: a part is not KEY=VALUE, or a share is no number.
+        UsageError: a part is not KEY=VALUE, or a share is not a number.
 
     Example:
         >>> parse_spec("grpo:scale=none,keep_pos=0.7,eps=1e-4")
@@ -107,12 +107,12 @@ def parse_spec(spec: str) -> tuple[dict[str, Any], dict[str, float | str]]:
         elif key == "compute_new_adv":
             result[key] = _boolean(key, value)
         else:
-            knobs[key] = _plain(value)
+            knobs[key] = _number_or_text(value)
     return result, knobs
 
 
 def versus(base: Settings, spec: str) -> Settings:
-    """The settings of one `--vs` column: the missing and singleton rules and the reward of the base, no keep ratio.
+    """The settings of a `--vs` column: inherits the missing and singleton rules and the reward of the base, but no keep ratio.
 
     Example:
         >>> versus(Settings(missing="zero", keep_pos=0.5), "rloo").missing
@@ -122,14 +122,14 @@ def versus(base: Settings, spec: str) -> Settings:
         raise UsageError("--vs names no estimator", hint="--vs rloo")
     result, knobs = parse_spec(spec)
     return Settings(
-        **{**{name: getattr(base, name) for name in _OF_ALL}, **result},
+        **{**{name: getattr(base, name) for name in _INHERITED}, **result},
         knobs=knobs,
         shaping=base.shaping,
     )
 
 
 def _without(flat: config.Flat, changes: config.Flat) -> config.Flat:
-    """The file's keys that no override replaces, whether it was written with or without its prefix."""
+    """The file's keys that no override replaces, matched with or without their prefix."""
     return {
         path: value
         for path, value in flat.items()
@@ -141,15 +141,15 @@ def _without(flat: config.Flat, changes: config.Flat) -> config.Flat:
 
 
 def _checked(layer: Mapping[str, Any], where: str, flat: config.Flat) -> dict[str, Any]:
-    """The values of a layer, in the types that the settings have; `flat`: the keys that they come from."""
+    """The values of a layer, checked and converted to the types of the settings; `flat` has the keys they come from."""
     try:
         return {name: _CHECKS[name](config.key_of(flat, name), value) for name, value in layer.items()}
     except UsageError as error:
         raise UsageError(f"{where}: {error.message}", hint=error.hint) from error
 
 
-def _plain(text: str) -> float | str:
-    """A number if it is one."""
+def _number_or_text(text: str) -> float | str:
+    """The text as a number if it is one."""
     for read in (int, float):
         with suppress(ValueError):
             return read(text)
@@ -167,8 +167,8 @@ def _number(name: str, value: Any) -> float:  # noqa: ANN401
 
 def _count(name: str, value: Any) -> int:  # noqa: ANN401
     number = _number(name, value)
-    if not (number.is_integer() and 1 <= number <= _MOST):
-        raise UsageError(f"{name} is {one_line(value)}, expected a whole number from 1 to {_MOST:,}")
+    if not (number.is_integer() and 1 <= number <= _MAX_N):
+        raise UsageError(f"{name} is {one_line(value)}, expected a whole number from 1 to {_MAX_N:,}")
     return int(number)
 
 

@@ -145,7 +145,8 @@ def test_rows_joined_by_an_id_of_another_name(dump):
     rows = told(a, b, "--join", "id", "--b", "join=key")["rows"]
     assert (rows["by"], rows["rows"], rows["changed"], rows["flips"]) == ("'id' and 'key'", 2, 2, 1)
     with pytest.raises(
-        UsageError, match=r"^B \(b.jsonl\): no column 'id'; there is .*; try --b OPTION=VALUE for B only"
+        UsageError,
+        match=r"^B \(b.jsonl\): no column 'id'; the columns are .*; try --b OPTION=VALUE for B only",
     ):
         run(a, b, "--between", "--join", "id")
     with pytest.raises(UsageError, match="--b join=COL without --join does nothing"):

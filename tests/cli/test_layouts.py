@@ -90,7 +90,10 @@ def test_a_column_of_the_number_is_never_there_twice(prefix):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--explode", "gone"], "--explode gone: no such column; there is q, tries, rs; try --explode COL"),
+        (
+            ["--explode", "gone"],
+            "--explode gone: no such column; the columns are q, tries, rs; try --explode COL",
+        ),
         (["--layout", "odd"], "unknown layout 'odd'; try rows, ones, lists or nested"),
         (["--explode", " , "], "--explode ' , ' names no column"),
         (

@@ -175,7 +175,9 @@ def test_what_makes_no_sense(write, flags, error, message):
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
 def test_lists_of_different_lengths_are_a_bad_row(write, suffix):
     path = write([*ROWS, {**ROWS[0], "m": [1, 1]}], suffix)
-    with pytest.raises(DataError, match=rf"f\.{suffix}:3: 'v' has 3 tokens and 'm' 2, expected as many"):
+    with pytest.raises(
+        DataError, match=rf"f\.{suffix}:3: 'v' has 3 tokens and 'm' 2, expected equal lengths"
+    ):
         run("compute", path, *GAE, "--mask-col", "m")
     found = computed(path, *GAE, "--mask-col", "m", "--on-bad-row", "skip")
     assert found["adv_original"].isna().tolist() == [False, False, True]

@@ -62,8 +62,8 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the dumps were too large to be searched as they are: a third of them is."""
     from advcli.distributed import match
 
-    monkeypatch.setattr(match, "_TOGETHER", 100)
-    monkeypatch.setattr(match, "_SAMPLE", 320)
+    monkeypatch.setattr(match, "_MAX_LOCAL", 100)
+    monkeypatch.setattr(match, "_SAMPLE_ROWS", 320)
 
 
 def test_few_rows_are_searched_as_they_are(tmp_path: Path):

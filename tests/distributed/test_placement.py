@@ -8,8 +8,8 @@ import pytest
 from distributed import inline
 
 from advcli.distributed.placement import (
+    Partition,
     PartitionPlan,
-    Place,
     joined,
     largest_step,
     spread,
@@ -62,20 +62,20 @@ def planned(
 
 def spread_out(
     plan: PartitionPlan, files: list[pa.Table]
-) -> tuple[PartitionPlan, list[Place], list[list[tuple]]]:
+) -> tuple[PartitionPlan, list[Partition], list[list[tuple]]]:
     """The plan, the partitions, and the (file, row) of each row of each partition."""
     tasks = inline.Tasks()
-    plan, places = spread(tasks, [tasks.share(table) for table in files], plan, 2)
-    tables = tasks.get([place.rows for place in places])
+    plan, partitions = spread(tasks, [tasks.share(table) for table in files], plan, 2)
+    tables = tasks.get([place.rows for place in partitions])
     rows = [list(zip(table["file"].to_pylist(), table["row"].to_pylist(), strict=True)) for table in tables]
     every = [(number, row) for number, table in enumerate(files) for row in range(table.num_rows)]
     assert sorted(chain(*rows)) == every, "rows are lost or twice there"
     # In the order of the files, as groups are numbered by their first row.
     assert all(part == sorted(part) for part in rows)
     assert all(
-        {number for number, _ in part} <= {*place.files} for part, place in zip(rows, places, strict=True)
+        {number for number, _ in part} <= {*place.files} for part, place in zip(rows, partitions, strict=True)
     )
-    return plan, places, rows
+    return plan, partitions, rows
 
 
 def keys(count: int, first: int = 0) -> list[int]:
@@ -108,7 +108,7 @@ def test_where_most_groups_lie_in_several_files_each_goes_where_its_digest_says(
     assert plan.crossing is None
     place = {one: at for at, part in enumerate(rows) for one in part}
     assert all(place[0, row] == place[1, row] for row in range(80))
-    assert len(rows) == plan.places == 4
+    assert len(rows) == plan.partitions == 4
 
 
 def test_a_prompt_at_another_step_is_another_group_and_stays_with_its_file():
@@ -118,7 +118,7 @@ def test_a_prompt_at_another_step_is_another_group_and_stays_with_its_file():
     assert plan.crossing.tolist() == []
     assert [{number for number, _ in part} for part in rows] == [{0}, {1}, {2}]
     # All ten prompts of the first file are drawn again.
-    assert plan.again == 10
+    assert plan.reused == 10
     # Whole prompts, as `prompts` wants them.
     plan, _, rows = spread_out(planned("key", files, 20, names=names), files)
     assert plan.crossing is None
@@ -132,7 +132,7 @@ def test_a_group_of_one_step_in_two_files_lies_together_and_its_prompt_at_anothe
     place = {one: at for at, part in enumerate(rows) for one in part}
     assert len({place[0, 20], place[0, 21], place[1, 20], place[1, 21]}) == 1
     assert place[2, 20] == place[2, 21] == 2
-    assert plan.again == 1
+    assert plan.reused == 1
 
 
 def test_steps_get_one_number_in_all_files_and_one_partition():

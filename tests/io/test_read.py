@@ -324,7 +324,9 @@ def test_a_refused_column(reader, layout):
 
 
 def test_a_column_that_is_not_there(reader):
-    with pytest.raises(UsageError, match=r"no column 'promt'; there is prompt_id, reward; try prompt_id"):
+    with pytest.raises(
+        UsageError, match=r"no column 'promt'; the columns are prompt_id, reward; try prompt_id"
+    ):
         reader(rows(("a", 1)), prompt="promt")
 
 

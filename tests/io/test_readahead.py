@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from advcli.io.readahead import beside
+from advcli.io.readahead import readahead
 
 
 def test_the_items_come_in_order_from_another_thread():
@@ -13,10 +13,10 @@ def test_the_items_come_in_order_from_another_thread():
         for number in range(20):
             yield number, threading.current_thread()
 
-    found = list(beside(made()))
+    found = list(readahead(made()))
     assert [number for number, _ in found] == list(range(20))
     assert found[0][1] is threading.current_thread()
-    assert {thread.name for _, thread in found[1:]} == {"beside"}
+    assert {thread.name for _, thread in found[1:]} == {"readahead"}
 
 
 def test_where_a_thread_does_not_pay_all_are_made_here():
@@ -24,12 +24,12 @@ def test_where_a_thread_does_not_pay_all_are_made_here():
         for _ in range(3):
             yield threading.current_thread()
 
-    assert set(beside(made(), apart=False)) == {threading.current_thread()}
+    assert set(readahead(made(), threaded=False)) == {threading.current_thread()}
 
 
 @pytest.mark.parametrize("items", [[], [1]])
 def test_nothing_and_one_item(items):
-    assert list(beside(items)) == items
+    assert list(readahead(items)) == items
 
 
 @pytest.mark.parametrize("place", [0, 1, 5])
@@ -41,7 +41,7 @@ def test_an_error_comes_where_the_item_would_have_come(place):
     seen = []
 
     def go():
-        for number in beside(made()):
+        for number in readahead(made()):
             seen.append(number)  # noqa: PERF402  what came before the error is kept
 
     with pytest.raises(ValueError, match="broken"):
@@ -57,7 +57,7 @@ def test_no_more_than_a_few_are_made_ahead():
             made.append(number)
             yield number
 
-    items = beside(numbers(), depth=2)
+    items = readahead(numbers(), depth=2)
     next(items), next(items)
     time.sleep(0.1)
     assert len(made) <= 5
@@ -76,8 +76,8 @@ def test_whoever_leaves_early_ends_the_thread_and_closes_the_source():
         finally:
             closed.set()
 
-    items = beside(endless())
+    items = readahead(endless())
     assert [next(items), next(items), next(items)] == [0, 1, 2]
     items.close()
     assert closed.is_set()
-    assert all(thread.name != "beside" for thread in threading.enumerate())
+    assert all(thread.name != "readahead" for thread in threading.enumerate())

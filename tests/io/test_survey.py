@@ -123,7 +123,10 @@ def test_without_a_prompt_the_rows_of_a_record_are_a_group():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"explode": ("gone",)}, "--explode gone: no such column; there is q, tries, rs, texts, other"),
+        (
+            {"explode": ("gone",)},
+            "--explode gone: no such column; the columns are q, tries, rs, texts, other",
+        ),
         ({"layout": "columns"}, "unknown layout 'columns'; try rows, ones, lists or nested"),
         ({"layout": "lists"}, "no column of rewards is a list"),
         ({"explode": ("rs",), "layout": "x"}, "unknown layout 'x'"),

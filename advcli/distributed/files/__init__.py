@@ -1,1 +1,1 @@
-"""What tasks do with files: retries, objects in a store, complete outputs, and which of them are done."""
+"""How tasks read and write files: retries, object stores, atomic outputs, and resuming."""

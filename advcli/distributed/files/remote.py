@@ -1,4 +1,4 @@
-"""Files in an object store: it says 503 now and then, and shows no object that is not complete."""
+"""Files in an object store, which sometimes answers 503 and shows only complete objects."""
 
 import time
 from collections.abc import Callable
@@ -16,49 +16,49 @@ from advcli.records.table import Source
 
 _CHUNK = 8 << 20
 _WAITS = (0.5, 2.0, 8.0)
-"""Seconds before each try after the first."""
+"""Seconds before each retry."""
 
 T = TypeVar("T")
 
 
-def again(work: Callable[[], T], refusals: tuple[type[Exception], ...]) -> T:
+def retry(operation: Callable[[], T], refusals: tuple[type[Exception], ...]) -> T:
     """Run an operation on a store, with retries.
 
     Args:
-        work: what to do; must be such that it can be done twice.
-        refusals: what it raises then.
+        operation: must be idempotent.
+        refusals: the exceptions after which it is retried.
     """
     for wait in _WAITS:
         try:
-            return work()
+            return operation()
         except refusals:
             time.sleep(wait)
-    return work()
+    return operation()
 
 
-def patiently(source: Source, work: Callable[[Source], T]) -> T:
+def with_retries(source: Source, operation: Callable[[Source], T]) -> T:
     """Run an operation on a file, with retries if it is behind a URL.
 
     Args:
         source: the file.
-        work: what to do; must be such that it can be done twice.
+        operation: must be idempotent.
 
     Raises:
         DataError: the last failure.
     """
     path: object = source.path
     if not isinstance(path, RemoteFile):
-        return work(source)
-    return again(lambda: work(source), (DataError, OSError))
+        return operation(source)
+    return retry(lambda: operation(source), (DataError, OSError))
 
 
 @dataclass(frozen=True)
-class Away:
-    """An object in a store: what an output needs of a path, and no more.
+class RemoteOutput:
+    """An output object in a store; has the methods of Path that an output needs.
 
     Attributes:
-        url: an address in the same store, with its options.
-        path: where it is there.
+        url: a URL in the same store, including its options.
+        path: the path in the store.
     """
 
     url: str
@@ -72,56 +72,56 @@ class Away:
         """The last part of the path."""
         return self.path.rpartition("/")[2]
 
-    def below(self, name: str) -> "Away":
+    def child(self, name: str) -> "RemoteOutput":
         """An object in this folder."""
-        return Away(self.url, self.path + name)
+        return RemoteOutput(self.url, self.path + name)
 
-    def beside(self, *names: str) -> "Away":
+    def sibling(self, *names: str) -> "RemoteOutput":
         """An object in the same folder, or in one below it."""
-        return Away(self.url, "/".join((self.path.rpartition("/")[0], *names)))
+        return RemoteOutput(self.url, "/".join((self.path.rpartition("/")[0], *names)))
 
     def size(self) -> int | None:
-        """Bytes; None if it is not there.
+        """The size in bytes; None if it doesn't exist.
 
         Raises:
-            DataError: the store cannot be asked.
+            DataError: the store does not answer.
         """
-        with _explained(self):
+        with _wrapping_errors(self):
             info = self._store().get_file_info(self.path)
             return int(info.size) if info.type == fs.FileType.File else None
 
     def read(self) -> bytes:
-        """All of it."""
+        """The content."""
         with self._store().open_input_stream(self.path) as stream:
             return bytes(stream.read())
 
     def put(self, data: bytes | Path) -> None:
-        """Write it, from bytes or from a file; again where the store refuses.
+        """Write it from bytes or a file, with retries.
 
         Raises:
             DataError: it cannot be written.
         """
-        with _explained(self):
-            again(lambda: self._put(data), (OSError, pa.ArrowException))
+        with _wrapping_errors(self):
+            retry(lambda: self._put(data), (OSError, pa.ArrowException))
 
     def _put(self, data: bytes | Path) -> None:
         store = self._store()
         try:
             self._check(store, self._send(store, data))
         except BaseException:
-            # Arrow closes what it opened, whatever happened: what was sent so far may be there by now.
+            # Arrow always closes the stream, so a partial object may have been created.
             with suppress(OSError, pa.ArrowException):
                 store.delete_file(self.path)
             raise
 
     def _check(self, store: fs.FileSystem, sent: int) -> None:
-        """Make sure that all bytes that were sent are there."""
+        """Check that all bytes have arrived."""
         arrived = store.get_file_info(self.path).size
         if arrived != sent:
             raise OSError(f"{arrived or 0:,} of {sent:,} bytes arrived")
 
     def _send(self, store: fs.FileSystem, data: bytes | Path) -> int:
-        """How many bytes were sent."""
+        """Send the data; returns the number of bytes."""
         with store.open_output_stream(self.path, compression=None) as stream:
             if isinstance(data, bytes):
                 stream.write(data)
@@ -136,10 +136,10 @@ class Away:
         return file_system(self.url)[0]
 
 
-class _explained:  # noqa: N801  a context
-    """Turn what a store says into ours."""
+class _wrapping_errors:  # noqa: N801  a context
+    """Converts errors of a store to a DataError."""
 
-    def __init__(self, target: Away) -> None:
+    def __init__(self, target: RemoteOutput) -> None:
         self.target = target
 
     def __enter__(self) -> None:
@@ -153,16 +153,16 @@ class _explained:  # noqa: N801  a context
             ) from error
 
 
-def folder(out: str | None) -> Away | None:
-    """The folder that `--out` names in a store; None if it names none there.
+def folder(out: str | None) -> RemoteOutput | None:
+    """The remote folder that `--out` names; None if it is not remote.
 
     Raises:
         UsageError: it is not a folder.
-        DataError: there is no such store.
+        DataError: the store doesn't exist.
     """
     if out is None or not is_remote(out):
         return None
     bare = out.partition("?")[0]
     if not bare.endswith("/"):
         raise UsageError(f"{bare}: with --engine ray a folder is written to", hint=f"--out {bare}/")
-    return Away(out, f"{file_system(out)[1]}/")
+    return RemoteOutput(out, f"{file_system(out)[1]}/")

@@ -1,7 +1,7 @@
-"""Where files go, and which are done: a note next to each output, with the run that wrote it and its size.
+"""Output paths, and which outputs are done: a note next to each output has the run that wrote it and its size.
 
-The note is written before the output gets its name. So an output that is there without a note of the same run is
-none of it, and a note without its output says nothing.
+The note is written before the output is renamed to its final name. So an output without a note of the run is not
+the run's, and a note without an output has no meaning.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from advcli.common.errors import UsageError
-from advcli.distributed.files.remote import Away, folder
+from advcli.distributed.files.remote import RemoteOutput, folder
 from advcli.io import atomic
 from advcli.io.write import Target, targets
 from advcli.records.table import Source
@@ -23,14 +23,14 @@ FOLDER = ".advcli"
 
 @dataclass(frozen=True)
 class Goal:
-    """Where the rows of one file go.
+    """The output of one file.
 
     Attributes:
-        path: the file, or the object.
-        target: the same, for the writer of files.
+        path: the local file or the remote object.
+        target: the local target that the writer uses.
     """
 
-    path: Path | Away
+    path: Path | RemoteOutput
     target: Target
 
 
@@ -42,41 +42,41 @@ def goals(sources: Sequence[Source], out: str | None) -> list[Goal]:
         out: a file, a folder, a folder in a store, or None.
 
     Raises:
-        UsageError: what was asked for must not be written.
+        UsageError: the output must not be written.
     """
     store = folder(out)
     if store is None:
         result = targets(sources, out, force=True)
         return [Goal(target.path, target) for target in result if target.path]
-    # Under the names that they would have in a folder here.
-    with tempfile.TemporaryDirectory() as here:
-        result = targets(sources, f"{here}/", force=True)
-        names = [target.path.relative_to(here).as_posix() for target in result if target.path]
-    return [Goal(store.below(name), target) for name, target in zip(names, result, strict=True)]
+    # The names are the same as in a local folder.
+    with tempfile.TemporaryDirectory() as local:
+        result = targets(sources, f"{local}/", force=True)
+        names = [target.path.relative_to(local).as_posix() for target in result if target.path]
+    return [Goal(store.child(name), target) for name, target in zip(names, result, strict=True)]
 
 
 def fingerprint(settings: Mapping[str, Any], sources: Sequence[Source], how: Sequence[object]) -> str:
-    """What makes a run another one: settings, version, the name, size and time of each input, and how it is written."""
+    """The identity of a run: settings, version, name, size and time of each input, and output options."""
     inputs = [(source.name, *source.stamp) for source in sources]
     text = json.dumps([settings, inputs, list(how)], sort_keys=True, default=str)
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def note(partial: Path, target: Path | Away, run: str) -> None:
-    """Tell that a file, which is complete and about to get its name, is of a run."""
+def note(partial: Path, target: Path | RemoteOutput, run: str) -> None:
+    """Write the note that a complete file, about to be renamed, belongs to a run."""
     note = json.dumps({"run": run, "size": partial.stat().st_size}).encode()
-    if isinstance(target, Away):
-        target.beside(FOLDER, f"{target.name}.done").put(note)
+    if isinstance(target, RemoteOutput):
+        target.sibling(FOLDER, f"{target.name}.done").put(note)
         return
     with atomic.replacing(_note(target), force=True) as file:
         file.write(note)
 
 
-def is_done(target: Path | Away, run: str) -> bool:
-    """Whether a file was written by a run and is as long as it was then."""
+def is_done(target: Path | RemoteOutput, run: str) -> bool:
+    """Whether a file was written by a run and still has the same size."""
     try:
-        if isinstance(target, Away):
-            note = json.loads(target.beside(FOLDER, f"{target.name}.done").read())
+        if isinstance(target, RemoteOutput):
+            note = json.loads(target.sibling(FOLDER, f"{target.name}.done").read())
             return bool(note["run"] == run and note["size"] == target.size())
         note = json.loads(_note(target).read_bytes())
         return bool(note["run"] == run and note["size"] == target.stat().st_size)
@@ -85,22 +85,22 @@ def is_done(target: Path | Away, run: str) -> bool:
 
 
 def left(goals: Sequence[Goal], run: str, *, resume: bool, force: bool) -> list[int]:
-    """The numbers of the files that are still to be written.
+    """The numbers of the files to write.
 
     Args:
-        goals: where each file goes.
+        goals: the output of each file.
         run: the fingerprint.
-        resume: pass over those that this run has written.
+        resume: skip the files that this run has written.
         force: overwrite the others.
 
     Raises:
-        UsageError: a file is there that this run did not write.
+        UsageError: an output exists that this run did not write.
     """
     open_ = []
     for number, goal in enumerate(goals):
         if resume and is_done(goal.path, run):
             continue
-        if _is_there(goal.path) and not force:
+        if _exists(goal.path) and not force:
             hint = "--force to overwrite it" if resume else "--resume to go on, or --force to overwrite it"
             what = "exists already" + (", and was not written by this run" if resume else "")
             raise UsageError(f"{goal.path} {what}", hint=hint)
@@ -108,12 +108,12 @@ def left(goals: Sequence[Goal], run: str, *, resume: bool, force: bool) -> list[
     return open_
 
 
-def _is_there(target: Path | Away) -> bool:
-    return target.size() is not None if isinstance(target, Away) else target.exists()
+def _exists(target: Path | RemoteOutput) -> bool:
+    return target.size() is not None if isinstance(target, RemoteOutput) else target.exists()
 
 
 def staging(target: Path, run: str) -> Path:
-    """The folder for what a run has not finished: on the file system of the target, as renaming takes no time there."""
+    """The folder for a run's unfinished files, on the file system of the target, so that they can be renamed."""
     return target.parent / FOLDER / run
 
 

@@ -1,1 +1,1 @@
-"""`inspect` on Ray: what is counted, and single groups and rows."""
+"""`inspect` on Ray: counts, and details of single groups and rows."""

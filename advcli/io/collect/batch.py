@@ -1,4 +1,4 @@
-"""A slice of a data set on its way from a file to the narrow columns, and what to do with bad rows."""
+"""A batch of rows read from a file, and the handling of bad rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,18 +18,18 @@ class Batch:
     Attributes:
         name: the source.
         columns: column → its cells.
-        lines: [n] int64 line (JSON Lines) or row (parquet) of each row, counted from 1; a range where these are consecutive and
-            all batches of the source together have every one of its rows.
-        left: how many rows of its source come from here on, those of the batch among them; 0 if that is not known.
+        lines: [n] int64 line (JSON Lines) or row (parquet) of each row, counted from 1; a range if they are consecutive and
+            the batches of the source cover all of its rows.
+        remaining: how many rows of the source remain, including this batch; 0 if unknown.
     """
 
     name: str
     columns: Mapping[str, Cells]
     lines: "NDArray[np.int64] | range"
-    left: int = 0
+    remaining: int = 0
 
-    def place(self, row: int) -> str:
-        """Where a row of the batch stands, as it is shown to the user."""
+    def position(self, row: int) -> str:
+        """Source and line of a row of the batch, as shown to the user."""
         return f"{self.name}:{self.lines[row]}"
 
 
@@ -39,11 +39,11 @@ class BadRows:
 
     Attributes:
         skip: count instead of stopping (`--on-bad-row skip`).
-        broken: count lines that break off instead of stopping, whatever `skip` says.
+        broken: count truncated lines instead of stopping, whatever `skip` is.
         count: how many were skipped.
         first: what was wrong with the first one.
-        empty: records that hold no row.
-        encrypted: columns that nobody can read.
+        empty: how many records hold no row.
+        encrypted: the encrypted columns, which can't be read.
     """
 
     skip: bool = False
@@ -57,9 +57,9 @@ class BadRows:
         """Report one bad row.
 
         Args:
-            message: where it stands, what it holds, what was expected.
+            message: position, value, and what was expected.
             hint: what to try; "--on-bad-row skip" if nothing better is known.
-            torn: whether it is a line that breaks off.
+            torn: whether it is a truncated line.
 
         Raises:
             DataError: unless such rows are skipped.
@@ -70,13 +70,13 @@ class BadRows:
         self.first = self.first or message
 
     def warnings(self) -> tuple[str, ...]:
-        """What was skipped, in words."""
+        """One message for each kind of thing that was skipped."""
         empty = f"{counted(self.empty, 'record')} {verb(self.empty, 'holds', 'hold')} no row"
         bad = f"{counted(self.count, 'bad row')} skipped (first: {self.first})"
         names = shortened(sorted(self.encrypted), 5)
         hidden = f"skipped the encrypted {verb(len(self.encrypted), 'column', 'columns')} {names}"
         return tuple(
             text
-            for text, there in ((hidden, self.encrypted), (bad, self.count), (empty, self.empty))
-            if there
+            for text, occurred in ((hidden, self.encrypted), (bad, self.count), (empty, self.empty))
+            if occurred
         )

@@ -1,6 +1,6 @@
-"""Batches of few rows, taken in together: of a thousand small files it is the calls that take the time, not the rows.
+"""Joins small batches before they are collected: for a thousand small files, the time goes into calls, not rows.
 
-What comes of it is what comes of them one by one, an error too.
+Results and errors are the same as for the batches one by one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,51 +15,51 @@ from advcli.common.errors import DataError
 from advcli.io.collect.batch import Batch
 from advcli.io.collect.collector import Collector
 
-# A batch of more rows is taken in alone; so many rows and bytes of others may wait.
-_FEW = 4096
-_WAITING = 1 << 15
-_BYTES = 4 << 20
+# A batch of more rows is added alone; up to so many rows and bytes of small batches are queued.
+_MAX_BATCH_ROWS = 4096
+_MAX_QUEUED_ROWS = 1 << 15
+_MAX_QUEUED_BYTES = 4 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Joined(Batch):
-    """Batches of several sources, one after the other.
+    """Batches of several sources, concatenated.
 
     Attributes:
-        names: the source of each.
-        starts: [K] the first row of each.
+        names: the source of each batch.
+        starts: [K] the first row of each batch.
     """
 
     names: Sequence[str]
     starts: NDArray[np.int64]
 
-    def place(self, row: int) -> str:
-        """Where a row stands, as it is shown to the user."""
+    def position(self, row: int) -> str:
+        """Source and line of a row, as shown to the user."""
         return f"{self.names[int(np.searchsorted(self.starts, row, side='right')) - 1]}:{self.lines[row]}"
 
 
-class Together:
-    """Hands batches to a collector, small ones together.
+class BatchQueue:
+    """Passes batches to a collector, and joins small ones first.
 
-    Whoever is done, or leaves with an error, asks for what is waiting: an error in it comes first.
+    Call `flush` at the end, and before raising an error: an error in a queued batch comes first.
 
     Args:
-        collector: takes them in.
+        collector: the batches are added to it.
     """
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self._waiting: list[Batch] = []
+        self._queued: list[Batch] = []
         self._types: dict[str, pa.DataType] = {}
-        self._rows = self._bytes = 0
+        self._queued_rows = self._queued_bytes = 0
 
     def add(self, batch: Batch) -> None:
-        """Take in a batch, now or with those that follow.
+        """Add a batch, at once or joined with those that follow.
 
         Raises:
-            DataError: as `Collector.add`, of this batch or of one before.
+            DataError: as `Collector.add`, for this batch or an earlier one.
         """
-        types = self._joined_by(batch)
+        types = self._joinable_types(batch)
         columns: Mapping[str, Any] = batch.columns
         if types is None or types != self._types:
             self.flush()
@@ -67,37 +67,37 @@ class Together:
             _add(self._collector, batch)
             return
         self._types = types
-        self._waiting.append(batch)
-        self._rows += len(batch.lines)
-        self._bytes += sum(cells.nbytes for cells in columns.values())
-        if self._rows > _WAITING or self._bytes > _BYTES:
+        self._queued.append(batch)
+        self._queued_rows += len(batch.lines)
+        self._queued_bytes += sum(cells.nbytes for cells in columns.values())
+        if self._queued_rows > _MAX_QUEUED_ROWS or self._queued_bytes > _MAX_QUEUED_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Take in what is waiting.
+        """Add the queued batches.
 
         Raises:
             DataError: as `Collector.add`.
         """
-        waiting, self._waiting, self._rows, self._bytes = self._waiting, [], 0, 0
-        if len(waiting) < 2:
-            for batch in waiting:
+        queued, self._queued, self._queued_rows, self._queued_bytes = self._queued, [], 0, 0
+        if len(queued) < 2:
+            for batch in queued:
                 _add(self._collector, batch)
             return
         try:
-            self._collector.add(_joined(waiting))
+            self._collector.add(_joined(queued))
         except (DataError, UnicodeDecodeError, OverflowError):
-            # The first error of the first batch that has one, not that of the column that is looked at first.
-            alone = self._collector.anew()
-            for batch in waiting:
-                _add(alone, batch)
+            # Report the first error of the first bad batch, not that of the column checked first.
+            collector = self._collector.fresh()
+            for batch in queued:
+                _add(collector, batch)
             raise
 
-    def _joined_by(self, batch: Batch) -> dict[str, pa.DataType] | None:
-        """The types of the columns; None for a batch that is taken in alone."""
+    def _joinable_types(self, batch: Batch) -> dict[str, pa.DataType] | None:
+        """The types of the columns; None for a batch that is added alone."""
         columns: Mapping[str, Any] = batch.columns
-        if self._collector.bad_rows.skip or not 0 < len(batch.lines) <= _FEW:
-            # Of the rows that are skipped the first is reported, also among lines that never came to be a row.
+        if self._collector.bad_rows.skip or not 0 < len(batch.lines) <= _MAX_BATCH_ROWS:
+            # The first skipped row is reported, and it may be a line that could not be parsed, so the order matters.
             return None
         if not columns or not all(isinstance(cells, pa.Array) for cells in columns.values()):
             return None

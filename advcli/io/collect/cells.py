@@ -1,4 +1,4 @@
-"""From the values of a dump to numbers and codes: what a cell means, whatever wrote it."""
+"""Converts the cells of a dump to numbers and lists of numbers, whichever program wrote them."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -24,8 +24,8 @@ def numbers(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int8], list[i
     Numbers, booleans (1 and 0) and numbers written as strings are numbers.
 
     Returns:
-        [n] float64, NaN where missing; [n] int8, 0 or why it is missing; the positions of the cells that
-        are something else.
+        [n] float64, NaN where missing; [n] int8, 0 or the cause why it is missing; the positions of the cells
+        that are not numbers.
 
     Example:
         >>> numbers([1, True, "0.5", None, "Infinity", "great"])
@@ -50,8 +50,8 @@ def lists(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int64], list[in
     """Read cells as lists of numbers.
 
     Returns:
-        [T] float64, the numbers of all cells one after the other, NaN where one is missing; [n] int64, how many
-        each cell has, 0 where it is null; the positions of the cells that are something else.
+        [T] float64, the numbers of all cells concatenated, NaN where one is missing; [n] int64, how many
+        each cell has, 0 where it is null; the positions of the cells that are not lists of numbers.
 
     Example:
         >>> lists([[1, 0.5], None, "great"])
@@ -77,15 +77,15 @@ def lists(cells: Cells) -> tuple[NDArray[np.float64], NDArray[np.int64], list[in
 
 
 def token_means(cells: Cells, masks: Cells | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Lists with one number per token as one number per row.
+    """The mean of each row's list of per-token numbers.
 
     Args:
         cells: a list per row; anything else is missing.
-        masks: a list of 0 and 1 per row: which tokens count. Where there is none of the same length, zeros at
+        masks: a list of 0 and 1 per row: which tokens count. Without a mask of the same length, zeros at
             either end are padding.
 
     Returns:
-        [n] float64 mean over the tokens that count, NaN where there is none; [n] bool, whether they differ.
+        [n] float64 mean over the tokens that count, NaN if none does; [n] bool, whether the numbers differ.
 
     Example:
         >>> token_means([[0.5, 0.5, 0.0], [1.0, 3.0], None], None)
@@ -98,7 +98,7 @@ def token_means(cells: Cells, masks: Cells | None) -> tuple[NDArray[np.float64],
     for position, row in enumerate(rows):
         counted = _tokens(row, marks[position] if marks else None)
         if counted.size and np.isfinite(counted).all():
-            # The middle of equal numbers is that number; their computed mean may be off by a digit.
+            # The mean of equal numbers is that number; summing could be off in the last digit.
             even = counted.min() == counted.max()
             means[position], uneven[position] = counted[0] if even else counted.mean(), not even
     return means, uneven
@@ -115,7 +115,7 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
         ([1, 2, 3], 0)
     """
     if column.num_chunks == 1:
-        # To combine one chunk is to copy it.
+        # combine_chunks() would copy it.
         return column.chunk(0)
     combined = column.combine_chunks()
     if isinstance(combined, pa.ChunkedArray):
@@ -143,7 +143,7 @@ def _tokens(row: object, mask: object) -> NDArray[np.float64]:
 
 
 def kinds_of_objects(objects: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """What the fields of some JSON objects hold, in order of first appearance.
+    """The kind of each field of some JSON objects, in order of first appearance.
 
     Example:
         >>> kinds_of_objects([{"a": None, "b": "x"}, {"a": 1.5, "c": [1]}])
@@ -181,9 +181,9 @@ def _as_float64(array: pa.Array) -> NDArray[np.float64]:
 def _split(
     values: NDArray[np.float64], nulls: NDArray[np.bool_]
 ) -> tuple[NDArray[Any], NDArray[Any], list[int]]:
-    """The cause of each missing number, and NaN in its place."""
+    """The values with NaN for each missing number, and the cause of each."""
     if not nulls.any() and np.isfinite(values).all():
-        # Mostly nothing is missing: then nothing is copied.
+        # Usually nothing is missing, and nothing is copied.
         return values, np.zeros(len(values), dtype=np.int8), []
     cause = np.zeros(len(values), dtype=np.int8)
     cause[np.isnan(values)] = NAN
@@ -193,11 +193,11 @@ def _split(
 
 
 def _number(cell: object, position: int, bad: list[int]) -> float:
-    """A cell as a float; NaN, and its place among the bad ones, if it is none."""
+    """A cell as a float; NaN, and its position added to `bad`, if it is not a number."""
     if cell is None:
         return math.nan
     if isinstance(cell, str):
-        # float() would read "1_000" as a number; no dump means that.
+        # float() would accept "1_000", which no dump means as a number.
         cell = "?" if "_" in cell else cell
     elif not isinstance(cell, int | float):
         bad.append(position)

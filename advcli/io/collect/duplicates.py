@@ -1,7 +1,7 @@
 """Exact repeats: rows that a trainer or a resumed run wrote more than once.
 
-Two equal answers to one prompt are no repeat: a model may well say the same thing twice. What is taken out is a
-group met before, equal in every column but the step, or, where rows carry a number of their own, a row met before.
+Two equal answers to one prompt are not a repeat: a model may give the same answer twice. A repeat is a group seen
+before that is equal in every column but the step, or, if rows have a number of their own, a row seen before.
 """
 
 import json
@@ -21,7 +21,7 @@ ROW = "@row"
 """The column of digests, one per row."""
 
 _STEPS = {*STEPS, "gen_step"}
-# Columns that number the rows of a group, a step or a run.
+# Columns that number the rows within a group, a step or a run.
 _NUMBERS = (
     "sample_idx",
     "traj_idx",
@@ -34,7 +34,7 @@ _NUMBERS = (
 
 
 def digests(record: Mapping[str, Any], layout: Layout) -> list[str]:
-    """A digest of every row of a record: all its columns but the step.
+    """A digest of every row of a record, over all its columns except the step.
 
     Example:
         >>> one, two = (digests({"step": step, "reward": 1}, Layout()) for step in (1, 2))
@@ -67,14 +67,14 @@ def repeats(
         key: [N] code of the prompt, -1 for rows that are left out.
         step: [N] code of the step, or None.
         source: [N] number of the row's file.
-        numbered: whether rows carry a number of their own, so that two equal ones are one.
+        numbered: whether rows have a number of their own, so that two equal rows are a repeat.
 
     Returns:
         [N] bool.
 
     Example:
-        >>> again = np.array([0, 1, 0, 1]), np.zeros(4, int), np.array([0, 0, 1, 1]), np.zeros(4, int)
-        >>> repeats(*again, numbered=False).tolist()
+        >>> columns = np.array([0, 1, 0, 1]), np.zeros(4, int), np.array([0, 0, 1, 1]), np.zeros(4, int)
+        >>> repeats(*columns, numbered=False).tolist()
         [False, False, True, True]
     """
     import pandas as pd
@@ -83,25 +83,25 @@ def repeats(
         {"digest": digest, "key": key, "source": source, "step": 0 if step is None else step}
     )
     frame = frame[frame["key"] >= 0]
-    again = np.zeros(len(key), dtype=bool)
+    repeated = np.zeros(len(key), dtype=bool)
     if numbered:
-        again[frame.index[frame.duplicated(["digest", "key", "step"])]] = True
+        repeated[frame.index[frame.duplicated(["digest", "key", "step"])]] = True
         frame = frame[~frame.duplicated(["digest", "key", "step"])]
-    met: set[tuple[int, bytes]] = set()
+    seen: set[tuple[int, bytes]] = set()
     for (prompt, _, _), rows in frame.groupby(["key", "step", "source"], sort=False):
         block = (int(str(prompt)), rows["digest"].to_numpy().tobytes())
-        if len(rows) > 1 and block in met:
-            again[rows.index] = True
-        met.add(block)
-    return again
+        if len(rows) > 1 and block in seen:
+            repeated[rows.index] = True
+        seen.add(block)
+    return repeated
 
 
 def has_numbers(kinds: Mapping[str, str]) -> bool:
-    """Whether the rows of a dump carry a number of their own."""
+    """Whether the rows of a dump have a number of their own."""
     return any(name in kinds for name in _NUMBERS)
 
 
-def remark(again: NDArray[np.bool_]) -> str:
-    """What to say about repeats that were taken out."""
-    count = int(again.sum())
+def remark(repeated: NDArray[np.bool_]) -> str:
+    """The message about repeats that were left out."""
+    count = int(repeated.sum())
     return f"{counted(count, 'row')} {verb(count, 'is an exact repeat', 'are exact repeats')} of an earlier one: left out"

@@ -1,4 +1,4 @@
-"""The line of each row, also if it is not stored because the rows of a file are its lines."""
+"""The line of each row, including tables that don't store it because every line is a row."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,6 +1,6 @@
-"""Numbering texts batch by batch: equal ones get one code, in order of first appearance.
+"""Assigns codes to texts batch by batch: equal texts get the same code, in order of first appearance.
 
-A hash table on arrays, so that no text becomes a Python object, and of a batch nothing is held but its codes and what is new.
+A hash table on arrays: no text becomes a Python object, and only the codes and the new texts of a batch are held.
 """
 
 import numpy as np
@@ -8,21 +8,21 @@ import pyarrow as pa
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-# Odd numbers without order in their bits: the fractional part of the golden ratio, and those of Murmur's last steps.
+# Multiplicative hash constants: the fractional part of the golden ratio, and those of MurmurHash3's finalizer.
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
-_LAST = tuple(np.uint64(factor) for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53))
-_HALF = np.uint64(32)
+_FINAL_FACTORS = tuple(np.uint64(factor) for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53))
+_HALF_WORD = np.uint64(32)
 _WORD = 8
-# So many texts at a time stay in the cache.
-_FEW = 1 << 15
-# Places of an empty table, and how many times as many when half of them are taken.
-_PLACES, _GROWTH = 1 << 10, 4
+# Texts per chunk, so that a chunk stays in the CPU cache.
+_CHUNK_ROWS = 1 << 15
+# Slots of an empty table, and the growth factor when half of them are taken.
+_INITIAL_SLOTS, _GROWTH = 1 << 10, 4
 
 
 class TextCodes:
-    """Gives each different text a code.
+    """Assigns each distinct text a code.
 
-    Texts are held as words (see `_words`), and compared word by word: no two are taken for one, whatever their hashes.
+    Texts are held as words (see `_words`) and compared word by word, so a hash collision never merges two texts.
 
     Example:
         >>> codes = TextCodes()
@@ -36,10 +36,10 @@ class TextCodes:
 
     def __init__(self) -> None:
         self._count = 0
-        # The code at each place, -1 where there is none; a text whose place is taken has one of the next.
-        self._table = np.full(_PLACES, -1, dtype=np.int32)
-        # The words of each code, which lie together, so that they come into the cache at once.
-        self._words = np.zeros((_PLACES // 2, 1), dtype=np.uint64)
+        # The code in each slot, -1 if free; open addressing with linear probing.
+        self._table = np.full(_INITIAL_SLOTS, -1, dtype=np.int32)
+        # The words of each code, contiguous for the cache.
+        self._words = np.zeros((_INITIAL_SLOTS // 2, 1), dtype=np.uint64)
 
     def add(self, texts: pa.Array) -> NDArray[np.int32]:
         """[n] int32 codes of some texts, -1 for null.
@@ -49,10 +49,10 @@ class TextCodes:
         """
         some = texts.drop_null()
         codes = np.empty(len(some), dtype=np.int32)
-        for start in range(0, len(some), _FEW):
-            words = _words(some.slice(start, _FEW))
+        for start in range(0, len(some), _CHUNK_ROWS):
+            words = _words(some.slice(start, _CHUNK_ROWS))
             self._make_room(*words.shape)
-            codes[start : start + _FEW] = self._code(words)
+            codes[start : start + _CHUNK_ROWS] = self._code(words)
         if not texts.null_count:
             return codes
         result = np.full(len(texts), -1, dtype=np.int32)
@@ -70,32 +70,35 @@ class TextCodes:
         return pa.Array.from_buffers(pa.large_binary(), self._count, buffers)
 
     def _code(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """The codes of texts given as their words, [n, W]."""
+        """The codes of texts given as words, [n, W]."""
         count, (rows, width) = self._count, words.shape
-        # As if all were new and different, the code of each were that of its row; at the end the new ones are counted.
+        # Each row gets a provisional code, as if all texts were new; `_assign_ranks` renumbers the new ones at the end.
         self._words[count : count + rows, :width] = words
         self._words[count : count + rows, width:] = 0
         codes, taken = np.empty(rows, dtype=np.int64), [np.empty(0, dtype=np.int64)]
-        left, places = np.arange(rows), self._places(words)
-        while len(left):
-            free = np.flatnonzero(self._table[places] < 0)
-            # The first of several texts has the place: it is written last.
-            self._table[places[free][::-1]] = count + left[free][::-1]
-            taken.append(places[free])
-            met = self._table[places]
-            known, mine = self._words.take(met, axis=0), words if len(left) == rows else words[left]
-            same = known[:, 0] == mine[:, 0]
+        pending, slots = np.arange(rows), self._slots(words)
+        while len(pending):
+            free = np.flatnonzero(self._table[slots] < 0)
+            # In reverse order, so that the first of several texts with one slot is written last and keeps it.
+            self._table[slots[free][::-1]] = count + pending[free][::-1]
+            taken.append(slots[free])
+            occupants = self._table[slots]
+            known, own = (
+                self._words.take(occupants, axis=0),
+                words if len(pending) == rows else words[pending],
+            )
+            same = known[:, 0] == own[:, 0]
             for word in range(1, width):
-                same &= known[:, word] == mine[:, word]
-            codes[left[same]] = met[same]
+                same &= known[:, word] == own[:, word]
+            codes[pending[same]] = occupants[same]
             others = np.flatnonzero(~same)
-            left, places = left[others], (places[others] + 1) & (len(self._table) - 1)
-        return self._counted(codes, np.concatenate(taken), words)
+            pending, slots = pending[others], (slots[others] + 1) & (len(self._table) - 1)
+        return self._assign_ranks(codes, np.concatenate(taken), words)
 
-    def _counted(
+    def _assign_ranks(
         self, codes: NDArray[np.int64], taken: NDArray[np.int64], words: NDArray[np.uint64]
     ) -> NDArray[np.int64]:
-        """The codes, once the new ones are counted in the order of the rows; `taken` are their places."""
+        """Renumber the provisional codes of new texts in row order; `taken` are the slots of the new texts."""
         count, new = self._count, np.zeros(len(codes), dtype=bool)
         new[self._table[taken] - count] = True
         if not new.any():
@@ -104,25 +107,25 @@ class TextCodes:
         self._table[taken] = ranks[self._table[taken] - count]
         self._count += len(first)
         self._words[count : self._count, : words.shape[1]] = words[first]
-        later = np.flatnonzero(codes >= count)
-        codes[later] = ranks[codes[later] - count]
+        provisional = np.flatnonzero(codes >= count)
+        codes[provisional] = ranks[codes[provisional] - count]
         return codes
 
-    def _places(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """[n] where texts would lie in the table, going by a hash of their words; words that are 0 change nothing."""
+    def _slots(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """[n] the first slot to try for each text, from a hash of its words; zero padding doesn't change it."""
         result, factor = np.zeros(len(words), dtype=np.uint64), _FACTOR
         with np.errstate(over="ignore"):
             for word in words.T:
-                # What differs in upper bits only has to reach the lower ones before it is multiplied.
-                result += (word ^ (word >> _HALF)) * factor
+                # Fold the upper bits into the lower ones first: multiplication carries upward only.
+                result += (word ^ (word >> _HALF_WORD)) * factor
                 factor = factor * _FACTOR
-        for last in _LAST:
-            result ^= result >> _HALF
+        for last in _FINAL_FACTORS:
+            result ^= result >> _HALF_WORD
             result *= last
         return (result >> np.uint64(65 - len(self._table).bit_length())).view(np.int64)
 
     def _make_room(self, rows: int, width: int) -> None:
-        """Have at least twice as many places as there may be codes, once `rows` texts of so many words are added."""
+        """Grow the table to at least twice as many slots as there may be codes after adding `rows` texts of `width` words."""
         size, held = len(self._table), self._words[: self._count]
         while size < 2 * (self._count + rows):
             size *= _GROWTH
@@ -133,22 +136,22 @@ class TextCodes:
         if size == len(self._table):
             return
         self._table = np.full(size, -1, dtype=np.int32)
-        left, places = np.arange(self._count), self._places(held)
-        while len(left):
-            free = np.flatnonzero(self._table[places] < 0)
-            self._table[places[free]] = left[free]
-            others = np.flatnonzero(self._table[places] != left)
-            left, places = left[others], (places[others] + 1) & (size - 1)
+        pending, slots = np.arange(self._count), self._slots(held)
+        while len(pending):
+            free = np.flatnonzero(self._table[slots] < 0)
+            self._table[slots[free]] = pending[free]
+            others = np.flatnonzero(self._table[slots] != pending)
+            pending, slots = pending[others], (slots[others] + 1) & (size - 1)
 
 
 def _words(texts: pa.Array) -> NDArray[np.uint64]:
-    """Texts as numbers: their lengths, then eight bytes at a time, with 0 after the end.
+    """Texts as 64-bit words: the length, then eight bytes per word, padded with 0.
 
     Args:
         texts: [n] large_binary without null.
 
     Returns:
-        [n, W] uint64, different for different texts; W is one more than the words of the longest.
+        [n, W] uint64, different for different texts; W is one more than the words of the longest text.
     """
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
     lengths = np.diff(offsets)
@@ -158,22 +161,22 @@ def _words(texts: pa.Array) -> NDArray[np.uint64]:
     text = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
     offsets = offsets - offsets[0]
     if shortest < _WORD:
-        # Eight bytes that end with a text may begin before the first one.
+        # Padding: the eight bytes that end with a short text may begin before the buffer.
         text = np.concatenate([np.zeros(_WORD, dtype=np.uint8), text])
         offsets += _WORD
-    # Eight bytes from every byte on.
+    # The eight bytes that start at each byte.
     overlapping = as_strided(text[:_WORD].view("<u8"), (len(text) - _WORD + 1,), (1,))
     last = offsets[1:] - _WORD
     for position, at in enumerate(range(0, longest, _WORD), start=1):
         result[:, position] = overlapping[np.minimum(offsets[:-1] + at, last)]
         if shortest < at + _WORD:
-            # What is read again goes: all of it, where the text ends before.
+            # Shift out the bytes already read in the word before: all of them if the text ended there.
             result[:, position] >>= (8 * np.clip(at + _WORD - lengths, 0, _WORD)).astype(np.uint64)
     return result
 
 
 def digests(texts: pa.Array) -> NDArray[np.uint64]:
-    """[K, 2] uint64, 128 bits that are the same for the same text wherever it is met, and hardly ever for others.
+    """[K, 2] uint64, a 128-bit hash of each text, the same in every table.
 
     Args:
         texts: [K] large_binary without null.
@@ -185,21 +188,21 @@ def digests(texts: pa.Array) -> NDArray[np.uint64]:
         (False, True)
     """
     result = np.empty((len(texts), 2), dtype=np.uint64)
-    for start in range(0, len(texts), _FEW):
-        lengths, *words = _words(texts.slice(start, _FEW)).T
+    for start in range(0, len(texts), _CHUNK_ROWS):
+        lengths, *words = _words(texts.slice(start, _CHUNK_ROWS)).T
         for stream in range(2):
             value = mixed(np.full(len(lengths), stream, dtype=np.uint64), lengths, stream)
             for at, word in enumerate(words):
-                # Only the words of the text itself: the same text may stand beside longer ones elsewhere.
+                # Skip the padding, whose length depends on the other texts.
                 value = np.where(lengths > at * _WORD, mixed(value, word, stream), value)
-            result[start : start + _FEW, stream] = value
+            result[start : start + _CHUNK_ROWS, stream] = value
     return result
 
 
 def mixed(value: NDArray[np.uint64], word: NDArray[np.uint64], stream: int) -> NDArray[np.uint64]:
-    """[K] a hash with one more word taken in; different words give different values, each of two streams its own."""
+    """[K] a hash updated with one more word; different words give different values, each of two streams its own."""
     result = value ^ word
-    for factor in (_FACTOR, *_LAST)[stream : stream + 2]:
+    for factor in (_FACTOR, *_FINAL_FACTORS)[stream : stream + 2]:
         result *= factor
-        result ^= result >> _HALF
+        result ^= result >> _HALF_WORD
     return result

@@ -1,7 +1,7 @@
-"""Arrow's values as Python's, also those that Python has no value for.
+"""Converts Arrow values to Python values, including those that Python cannot represent.
 
-A column that plays no part must not stop a command: times in nanoseconds or after the year 9999, time zones that nobody
-knows and bytes that are no UTF-8 become text.
+An unused column must not stop a command: times in nanoseconds or after the year 9999, unknown time zones and bytes that
+are not UTF-8 become text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# What `to_pylist` raises: a time zone that is not known is a KeyError.
-_NO_VALUE = (ValueError, OverflowError, KeyError, pa.ArrowException)
+# What `to_pylist` raises; an unknown time zone raises a KeyError.
+_NOT_REPRESENTABLE = (ValueError, OverflowError, KeyError, pa.ArrowException)
 
 
 def records(batch: pa.RecordBatch) -> list[Mapping[str, Any]]:
@@ -27,7 +27,7 @@ def records(batch: pa.RecordBatch) -> list[Mapping[str, Any]]:
 
 
 def values(cells: pa.Array) -> list[Any]:
-    """The values of an array; as text where Python has none.
+    """The values of an array, as text where Python has no equivalent.
 
     Example:
         >>> values(pa.array([1_700_000_000_123_456_789], pa.timestamp("ns")))
@@ -38,13 +38,13 @@ def values(cells: pa.Array) -> list[Any]:
     if not _has_nanoseconds(cells.type):
         try:
             return list(cells.to_pylist())
-        except _NO_VALUE:
+        except _NOT_REPRESENTABLE:
             pass
-    return list(_told(cells))
+    return list(_converted(cells))
 
 
 def text(data: bytes) -> str:
-    r"""Bytes as text; where they are no UTF-8, those that are none spelled out.
+    r"""Bytes decoded as UTF-8, with invalid bytes as `\xNN` escapes.
 
     Example:
         >>> print(text(b"caf\xe9"), text("é".encode()))
@@ -57,7 +57,7 @@ def text(data: bytes) -> str:
 
 
 def _has_nanoseconds(type_: pa.DataType) -> bool:
-    """Whether a type holds times of nanoseconds, which Python rounds, or takes for pandas' where that is imported."""
+    """Whether a type holds times in nanoseconds, which Python rounds, or converts to pandas types if pandas is imported."""
     if pa.types.is_dictionary(type_):
         return _has_nanoseconds(type_.value_type)
     if isinstance(type_, pa.BaseExtensionType):
@@ -67,7 +67,7 @@ def _has_nanoseconds(type_: pa.DataType) -> bool:
     return getattr(type_, "unit", None) == "ns"
 
 
-def _told(cells: pa.Array) -> Iterator[Any]:
+def _converted(cells: pa.Array) -> Iterator[Any]:
     type_ = cells.type
     if isinstance(cells, pa.ExtensionArray):
         yield from values(cells.storage)
@@ -76,8 +76,8 @@ def _told(cells: pa.Array) -> Iterator[Any]:
     elif pa.types.is_struct(type_):
         names = [field.name for field in type_]
         rows = zip(*map(values, cells.flatten()), strict=True)
-        for row, there in zip(rows, cells.is_valid().to_pylist(), strict=True):
-            yield dict(zip(names, row, strict=True)) if there else None
+        for row, valid in zip(rows, cells.is_valid().to_pylist(), strict=True):
+            yield dict(zip(names, row, strict=True)) if valid else None
     elif pa.types.is_map(type_):
         for cell in cells:
             pairs = cell.values if cell.is_valid else None
@@ -89,11 +89,11 @@ def _told(cells: pa.Array) -> Iterator[Any]:
     elif pa.types.is_temporal(type_):
         yield from _times(cells)
     else:
-        yield from map(_one, cells)
+        yield from map(_as_python, cells)
 
 
 def _times(cells: pa.Array) -> Iterator[str | None]:
-    """Times as ISO 8601; where that has no words for one, the number and its unit."""
+    """Times as ISO 8601, or as number and unit where they have no ISO form."""
     type_ = cells.type
     numbers = cells.view(pa.int32() if type_.bit_width == 32 else pa.int64()).to_pylist()
     unit = getattr(type_, "unit", "d" if type_.bit_width == 32 else "ms")
@@ -104,15 +104,15 @@ def _times(cells: pa.Array) -> Iterator[str | None]:
     try:
         texts = cells.cast(pa.string())
     except pa.ArrowInvalid:
-        # A time zone that nobody knows; the number counts from 1970 in UTC all the same.
+        # An unknown time zone; the number still counts from 1970 in UTC.
         texts = cells.view(pa.timestamp(unit)).cast(pa.string())
-    for text, other in zip(texts.to_pylist(), plain, strict=True):
-        # Arrow tells of a time that is too far away as <...>.
-        yield other if text is None or text.startswith("<") else text.replace(" ", "T", 1)
+    for text, number in zip(texts.to_pylist(), plain, strict=True):
+        # Arrow writes an out-of-range time as <...>.
+        yield number if text is None or text.startswith("<") else text.replace(" ", "T", 1)
 
 
-def _one(cell: pa.Scalar) -> Any:  # noqa: ANN401  any value
-    """The value of a cell; text that is no UTF-8 with the bytes spelled out."""
+def _as_python(cell: pa.Scalar) -> Any:  # noqa: ANN401  any value
+    """The value of a cell; text that is not UTF-8 with its invalid bytes escaped."""
     try:
         return cell.as_py()
     except UnicodeDecodeError:

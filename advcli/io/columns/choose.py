@@ -1,4 +1,4 @@
-"""Which column plays which part: by its name, and by what the first rows hold of it."""
+"""Chooses the column for each role, by its name and by the values in the first rows."""
 
 import shlex
 from collections.abc import Collection, Iterator, Sequence
@@ -9,7 +9,7 @@ from advcli.common.errors import DataError, UsageError
 from advcli.io.columns import doubts, names, prompts, row_flags
 from advcli.io.columns.dump import Dump, Kinds, flags, listed, quoted
 from advcli.io.columns.evidence import Evidence
-from advcli.io.columns.rewards import like_rewards, nested_name, outcomes, summed
+from advcli.io.columns.rewards import nested_name, outcomes, summed, unused_rewards
 from advcli.io.columns.rewards import rewards as rewards_of
 from advcli.io.formats import detect
 from advcli.io.formats.catalog import (
@@ -38,7 +38,7 @@ from advcli.records.layout import PLAIN, Condition, Derived, Layout, Rules
 from advcli.records.table import Choice, ColumnOptions
 from advcli.tensors.expressions import parse
 
-# So many columns that say which run or model a row comes from are read besides.
+# At most so many columns that name a row's run or model are read in addition.
 _SOURCES = 3
 
 
@@ -52,32 +52,32 @@ def choose(
     """Decide which columns to read.
 
     Args:
-        kinds: the columns of the dump, in file order, and the paths that the format names, as far as they are there.
-        options: what the user asked for; it wins over everything.
-        form: the format; None to tell it from the columns.
-        layout: how rows lie in a record.
-        evidence: what some rows hold.
+        kinds: the columns of the dump, in file order, and those paths named by the format that are present.
+        options: what the user asked for; takes precedence.
+        form: the format; None to detect it from the columns.
+        layout: how rows are nested in a record.
+        evidence: a sample of the rows.
 
     Returns:
         The choice.
 
     Raises:
-        DataError: nothing fits, two columns of the same rank do, or a choice is doubtful and must not be.
-        UsageError: a column that the user named is not there.
+        DataError: no column fits, two columns of the same rank do, or a choice is doubtful and `options.strict` is set.
+        UsageError: a column that the user named doesn't exist.
     """
     for name in asked(options):
         if name not in kinds and name not in prompts.chats(kinds):
             raise _no_column(name, kinds, options, layout, evidence or Evidence())
     if form is None:
         form = _form(kinds, options)
-        there = [column for column in form.derived if all(name in kinds for name in column.needed())]
-        kinds = {**kinds, **{column.name: column.kind for column in there}}
+        derivable = [column for column in form.derived if all(name in kinds for name in column.needed())]
+        kinds = {**kinds, **{column.name: column.kind for column in derivable}}
     if inner := summed(options):
         form, kinds = replace(form, derived=(*form.derived, inner)), {**kinds, inner.name: "number"}
     for need in form.requires if options.format else ():
         name = need.partition(":")[0]
         if name not in kinds and "." not in name and layout.name != "nested":
-            raise DataError(f"format {form.name} needs the column '{name}'; there is {listed(kinds)}")
+            raise DataError(f"format {form.name} needs the column '{name}'; the columns are {listed(kinds)}")
     for name in options.tokens.values():
         if kinds[name] not in ("nested", "number"):
             raise UsageError(f"column '{name}' holds {kinds[name]}, expected a list of numbers per row")
@@ -108,36 +108,40 @@ def asked(options: ColumnOptions) -> Iterator[str]:
 
 
 class _Chooser:
-    """Decides, part by part, for one dump."""
+    """Chooses the columns of one dump, role by role."""
 
     def __init__(self, dump: Dump) -> None:
         self._dump = dump
 
     def choice(self) -> Choice:
-        """Everything together."""
+        """The whole choice."""
         kinds, options, form = self._dump.kinds, self._dump.options, self._dump.form
         rewards = rewards_of(self._dump)
-        taken = {name for name, _ in rewards}
-        length = options.length or self._length(taken)
+        reward_columns = {name for name, _ in rewards}
+        length = options.length or self._length(reward_columns)
         counted = (
-            None if length or not options.characters else self._characters({*taken, options.prompt or ""})
+            None
+            if length or not options.characters
+            else self._characters({*reward_columns, options.prompt or ""})
         )
         step = options.step or self._step()
         prompt, chat = prompts.prompt(self._dump, step)
-        rollout, turn = self._rollout({*taken, *prompt, step}, grouped=bool(prompt or options.n))
+        rollout, turn = self._rollout({*reward_columns, *prompt, step}, grouped=bool(prompt or options.n))
         logged = (
-            options.logged or _first(form.logged, kinds, but=taken, kind="number") or _logged(kinds, taken)
+            options.logged
+            or _first(form.logged, kinds, excluded=reward_columns, kind="number")
+            or _logged(kinds, reward_columns)
         )
-        roles = self._roles(rollout, {*taken, *prompt, step, length, logged, *rollout, turn})
-        used = {*taken, step, length, logged, *prompt, *rollout, turn, *(name for _, name in roles)}
+        roles = self._roles(rollout, {*reward_columns, *prompt, step, length, logged, *rollout, turn})
+        used = {*reward_columns, step, length, logged, *prompt, *rollout, turn, *(name for _, name in roles)}
         rules = self._rules(
             prompt, used, prompts.likely(self._dump, step) if prompt == prompts.RECORD else ()
         )
         left_out = {name for condition in rules.conditions for name in condition.columns} | {rules.evaluation}
         self._dump.doubts.extend(doubts.of_choice(self._dump, prompt, step, rewards, used | left_out))
-        looked_for = _log_probs(kinds, options)
+        log_probs = _log_probs(kinds, options)
         if options.strict and self._dump.doubts:
-            raise DataError(self._dump.doubts[0].said, hint=self._dump.doubts[0].hint)
+            raise DataError(self._dump.doubts[0].message, hint=self._dump.doubts[0].hint)
         return Choice(
             format=form.name,
             prompt=prompt,
@@ -146,12 +150,12 @@ class _Chooser:
             skip_missing_parts=form.parts is not None,
             length=length or (counted.name if counted else None),
             extra=options.extra,
-            tokens=(*_tokens(kinds, options), *looked_for.items()),
+            tokens=(*_tokens(kinds, options), *log_probs.items()),
             logged=logged,
             mask=_first(MASKS, kinds, kind="nested") if kinds.get(logged or "") == "nested" else None,
             step_in_key=form.step_in_key and not options.group_by,
             layout=self._dump.layout,
-            derived=(*form.derived, *(one for one in (counted, chat) if one)),
+            derived=(*form.derived, *(column for column in (counted, chat) if column)),
             rules=rules,
             dedup=options.dedup,
             row=options.row,
@@ -160,10 +164,10 @@ class _Chooser:
             rollout=rollout,
             turn=turn,
             sure=bool(options.rollout or form.rollout),
-            turn_list=self._turn_list(rollout, turn, taken),
+            turn_list=self._turn_list(rollout, turn, reward_columns),
             roles=roles,
             by=options.by,
-            outcomes=outcomes(self._dump, [*taken, *(name for name in (length, step) if name)]),
+            outcomes=outcomes(self._dump, [*reward_columns, *(name for name in (length, step) if name)]),
             tests=(
                 *(_condition(text, "") for text in options.tests),
                 *(_condition(text, "", number=True) for text in options.measures),
@@ -171,21 +175,21 @@ class _Chooser:
             likely=()
             if prompt and self._dump.evidence.share_rows(prompt)
             else tuple(prompts.proposed(self._dump, step)),
-            unread=tuple(like_rewards(self._dump, [*filter(None, used), *rules.columns()])),
+            unread=tuple(unused_rewards(self._dump, [*filter(None, used), *rules.columns()])),
             doubts=tuple(map(str, self._dump.doubts)),
-            found=tuple(looked_for),
-            aside=tuple(looked_for) if options.log_probs == "figures" else (),
+            found=tuple(log_probs),
+            aside=tuple(log_probs) if options.log_probs == "figures" else (),
         )
 
     # Which rows count.
 
     def _rules(self, prompt: Sequence[str], used: set[str | None], likely: Sequence[str]) -> Rules:
-        """What the format and the user say about rows, as far as the columns for it are there.
+        """The rules of the format and the user about rows, as far as their columns are present.
 
         Args:
             prompt: the columns of the prompt.
-            used: the columns that play a part.
-            likely: columns in which rows that are taken as one prompt should agree.
+            used: the columns that have a role.
+            likely: columns in which the rows of an assumed prompt should agree.
         """
         form, kinds = self._dump.form, self._dump.kinds
         by_text = bool(prompt) and set(prompt) <= {*PROMPT_TEXTS, "messages", "input_prompt"}
@@ -193,7 +197,7 @@ class _Chooser:
         name = form.filler if form.filler in kinds else _first(FILLERS, kinds)
         filler = [f"`{name}` != true"] if name else []
         known = [text for text in form.counts if all(name in kinds for name in parse(text).columns)]
-        # What the reward or the prompt of the format is made of has already had its say.
+        # Flags that the format's reward or prompt is computed from are already taken into account.
         made_of = {name for column in form.derived if column.name in used for name in column.columns()}
         flags = [
             text
@@ -234,10 +238,10 @@ class _Chooser:
         return next(flags, None)
 
     def _sources(self, prompt: Sequence[str], used: set[str | None]) -> list[str]:
-        """The columns that say which run, model or epoch a row comes from, but for those that number the rows of a prompt."""
+        """The columns that name a row's run, model or epoch, except those that number the rows of a prompt."""
         evidence = self._dump.evidence
         own = [name for name in prompt if not name.startswith("@")]
-        # A group of each of their values would have one row.
+        # If the prompt has several rows, a column that splits them into single rows is an index.
         shares = evidence.share_rows(own)
         result = [
             name
@@ -249,70 +253,73 @@ class _Chooser:
             and not (evidence.of(name).numbers and not evidence.of(name).is_whole)
             and not (shares and not evidence.share_rows((*own, name)))
         ]
-        # The rows of one record were put together by whoever wrote it.
+        # The writer of a record grouped its rows deliberately.
         return [] if self._dump.options.group_by or not own else result[:_SOURCES]
 
     # The columns.
 
     def _rollout(self, taken: set[str | None], *, grouped: bool) -> tuple[tuple[str, ...], str | None]:
-        """The columns that name the rollout, and the one that numbers its rows."""
+        """The columns that identify the rollout, and the one that numbers its rows."""
         form, kinds, options = self._dump.form, self._dump.kinds, self._dump.options
         if options.rollout:
             rollout: tuple[str, ...] = (options.rollout,)
         elif form.rollout:
-            rollout = next(filter(None, (prompts.together(way, kinds) for way in form.rollout)), ())
+            rollout = next(filter(None, (prompts.key_columns(key, kinds) for key in form.rollout)), ())
         else:
-            usual = (name for name in ROLLOUTS if kinds.get(name) in ("number", "text") and name not in taken)
-            rollout = tuple(usual)[:1] if form.name == "generic" and grouped else ()
+            candidates = (
+                name for name in ROLLOUTS if kinds.get(name) in ("number", "text") and name not in taken
+            )
+            rollout = tuple(candidates)[:1] if form.name == "generic" and grouped else ()
         turn = _first(form.turn or TURNS, kinds, kind="number") if rollout else None
         return rollout, options.turn or (None if turn in taken else turn)
 
     def _turn_list(self, rollout: tuple[str, ...], turn: str | None, taken: set[str]) -> str | None:
-        """The list with the reward of each turn, where a row is a rollout."""
+        """The column with a list of turn rewards, if a row is a rollout."""
         if self._dump.options.turn_rewards or (rollout and turn):
             return self._dump.options.turn_rewards
-        return _first(TURN_LISTS, self._dump.kinds, but=taken, kind="nested")
+        return _first(TURN_LISTS, self._dump.kinds, excluded=taken, kind="nested")
 
     def _roles(self, rollout: tuple[str, ...], used: set[str | None]) -> tuple[tuple[str, str], ...]:
-        """The roles that were asked for, and by their usual names those that only some questions need."""
+        """The roles that the user named, and those found by usual names that only some analyses need."""
         kinds, options = self._dump.kinds, self._dump.options
         result = {role: name for role, name in options.roles if (role, kinds[name]) != ("kl", "nested")}
         if rollout and (state := _first(ANCHORS, kinds)):
             result.setdefault("anchor", state)
-        if options.log_probs and (version := _first(VERSIONS, kinds, but=used, kind="number")):
+        if options.log_probs and (version := _first(VERSIONS, kinds, excluded=used, kind="number")):
             result.setdefault("version", version)
         return tuple(result.items())
 
     def _step(self) -> str | None:
-        """The training step: by its usual names, by a name that says so, or from the path."""
+        """The training step: by a usual name, by the words in a name, or from the path."""
         kinds, form = self._dump.kinds, self._dump.form
         other = {self._dump.options.turn, self._dump.options.rollout}
-        there = {
+        present = {
             name: kind
             for name, kind in kinds.items()
             if not (self._dump.evidence.of(name).is_empty or name in other)
         }
-        known = _first(form.step, there) or _first(STEPS, there)
+        known = _first(form.step, present) or _first(STEPS, present)
         if known:
             return known
-        like = [
+        candidates = [
             name
-            for name, kind in there.items()
+            for name, kind in present.items()
             if kind in ("number", "text") and not name.startswith("@") and names.is_step(name)
             if self._dump.evidence.of(name).is_whole
             or kind == "text"
             or not self._dump.evidence.of(name).cells
         ]
-        if len(like) > 1:
+        if len(candidates) > 1:
             self._dump.doubt(
-                f"the step is '{like[0]}', and could be {quoted(like[1:])}", flags("--step-col", like)
+                f"the step is '{candidates[0]}', and could be {quoted(candidates[1:])}",
+                flags("--step-col", candidates),
             )
-        elif like and like[0] in TURNS:
+        elif candidates and candidates[0] in TURNS:
             self._dump.doubt(
-                f"'{like[0]}' is taken as the training step, and could be the turn of a rollout",
-                f"--step-col {like[0]} or --rollout-col COL --turn-col {like[0]}",
+                f"'{candidates[0]}' is taken as the training step, and could be the turn of a rollout",
+                f"--step-col {candidates[0]} or --rollout-col COL --turn-col {candidates[0]}",
             )
-        return like[0] if like else _first(("@step",), kinds)
+        return candidates[0] if candidates else _first(("@step",), kinds)
 
     def _length(self, taken: set[str]) -> str | None:
         known = _first(self._dump.form.lengths, self._dump.kinds, kind="number")
@@ -321,17 +328,17 @@ class _Chooser:
         fits = {
             name: kind for name, kind in self._dump.kinds.items() if self._dump.evidence.of(name).is_length
         }
-        return _first(LENGTHS, fits, but=taken, kind="number")
+        return _first(LENGTHS, fits, excluded=taken, kind="number")
 
     def _characters(self, taken: set[str]) -> Derived | None:
-        """How many characters the response has; None where no column is called like one."""
+        """The number of characters of the response; None if no column is named like a response."""
         kinds = {name: kind for name, kind in self._dump.kinds.items() if kind in ("text", "nested")}
-        name = _first(RESPONSES, kinds, but=taken) or _first(CHATS, kinds, but=taken)
+        name = _first(RESPONSES, kinds, excluded=taken) or _first(CHATS, kinds, excluded=taken)
         return Derived(CHARACTERS + name, (name,), "advcli.io.formats.derived:characters") if name else None
 
 
-def _condition(text: str, said: str, *, asked: bool = False, number: bool = False) -> Condition:
-    return Condition(text, parse(text).columns, said, asked or not said, number)
+def _condition(text: str, message: str, *, asked: bool = False, number: bool = False) -> Condition:
+    return Condition(text, parse(text).columns, message, asked or not message, number)
 
 
 def _columns(texts: Sequence[str]) -> list[tuple[str, ...]]:
@@ -339,7 +346,7 @@ def _columns(texts: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _unused(kinds: Kinds, used: set[str | None]) -> tuple[str, ...]:
-    """Columns of numbers or lists that play no part."""
+    """Columns of numbers or lists that have no role."""
     return tuple(name for name, kind in kinds.items() if kind in ("number", "nested") and name not in used)
 
 
@@ -350,7 +357,7 @@ def _form(kinds: Kinds, options: ColumnOptions) -> Format:
 
 
 def _tokens(kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, str], ...]:
-    """The columns with a list per row; that of the KL is one of them where it has lists."""
+    """The columns with a list per row, including the KL if it is per token."""
     lists = dict(options.tokens)
     kl = dict(options.roles).get("kl")
     if kl and kinds[kl] == "nested":
@@ -359,29 +366,29 @@ def _tokens(kinds: Kinds, options: ColumnOptions) -> tuple[tuple[str, str], ...]
 
 
 def _log_probs(kinds: Kinds, options: ColumnOptions) -> dict[str, str]:
-    """The two log-probabilities and the mask that the user did not name, where they are wanted and both there."""
+    """The two log-probabilities and the mask, as far as the user did not name them, if requested and both are present."""
     pair = {"rollout_log_probs": ROLLOUT_LOG_PROBS, "log_probs": LOG_PROBS}
     if not options.log_probs or set(options.tokens) - {*pair, "mask"}:
         return {}
     result = {role: _first(names, kinds, kind="nested") for role, names in pair.items()}
     if not all(options.tokens.get(role) or result[role] for role in pair):
         return {}
-    # Not called "mask": that would be the mask of estimators with an advantage per token.
+    # Not called "mask", which is the mask of per-token estimators.
     result["trained"] = None if "mask" in options.tokens else _first(TOKEN_MASKS, kinds, kind="nested")
     return {role: name for role, name in result.items() if name and role not in options.tokens}
 
 
 def _first(
-    names: Sequence[str], kinds: Kinds, *, but: Collection[str | None] = (), kind: str = ""
+    names: Sequence[str], kinds: Kinds, *, excluded: Collection[str | None] = (), kind: str = ""
 ) -> str | None:
-    """The first of the names that is there, with the right kind, and not used for something else."""
-    fits = (n for n in names if n in kinds and n not in but and kind in ("", kinds[n]))
-    return next(fits, None)
+    """The first of the names that is present, has the right kind and is not used otherwise."""
+    candidates = (n for n in names if n in kinds and n not in excluded and kind in ("", kinds[n]))
+    return next(candidates, None)
 
 
 def _logged(kinds: Kinds, taken: set[str]) -> str | None:
-    """The logged advantage: a number per row, or else a list with one per token."""
-    return _first(LOGGED, kinds, but=taken, kind="number") or _first(LOGGED, kinds, kind="nested")
+    """The logged advantage: a number per row, or else a list with a number per token."""
+    return _first(LOGGED, kinds, excluded=taken, kind="number") or _first(LOGGED, kinds, kind="nested")
 
 
 def _no_column(
@@ -391,6 +398,6 @@ def _no_column(
     inner = nested_name(dump, name) if any(name == reward for reward, _ in options.rewards) else None
     near = f"--explode {shlex.quote(inner)} --reward {shlex.quote(name)}" if inner else None
     return UsageError(
-        f"no column '{name}'; there is {listed(kinds)}",
+        f"no column '{name}'; the columns are {listed(kinds)}",
         hint=near or " or ".join(get_close_matches(name, kinds, n=3)) or None,
     )

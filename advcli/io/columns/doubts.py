@@ -29,7 +29,7 @@ def of_choice(
     group = _group(dump, prompt, step)
     return [
         *(_splits(dump, used) or _spread(dump, group, used)),
-        *_lists(dump, (*prompt, *prompts.beside(step)), rewards),
+        *_lists(dump, (*prompt, *prompts.step_key(step)), rewards),
         *_turns(dump, prompt, step),
         *_by_position(dump, prompt, step),
     ]
@@ -48,7 +48,7 @@ def _splits(dump: Dump, used: Collection[str | None]) -> list[Doubt]:
     for name, kind in dump.kinds.items():
         if kind != "text" or name in used or name in asked or name.startswith("@"):
             continue
-        values = {*dump.evidence.of(name).there}
+        values = {*dump.evidence.of(name).present}
         if len(values) > _SPLITS:
             continue
         training = sorted(filter(row_flags.says_training, values))

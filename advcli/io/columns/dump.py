@@ -1,4 +1,4 @@
-"""A dump whose columns are to be chosen: what is known of it, and the doubts that came up."""
+"""What is known about a dump while its columns are chosen, and the doubtful choices."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -17,31 +17,31 @@ Kinds = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Doubt:
-    """A choice that could well be another one.
+    """A doubtful choice.
 
     Attributes:
-        said: what was chosen, and what speaks against it.
-        hint: the option that settles it.
+        message: what was chosen, and what contradicts it.
+        hint: the option that resolves it.
     """
 
-    said: str
+    message: str
     hint: str
 
     def __str__(self) -> str:
-        return f"{self.said}; try {self.hint}"
+        return f"{self.message}; try {self.hint}"
 
 
 @dataclass(frozen=True)
 class Dump:
-    """What is known of the inputs when columns are chosen.
+    """What is known about the inputs while columns are chosen.
 
     Attributes:
-        kinds: the columns and what they hold.
+        kinds: column → kind.
         options: what the user asked for.
         form: the format.
-        layout: how rows lie in a record.
-        evidence: what some rows hold.
-        doubts: what could well be chosen otherwise.
+        layout: how rows are nested in a record.
+        evidence: a sample of the rows.
+        doubts: the doubtful choices.
     """
 
     kinds: Kinds
@@ -51,27 +51,27 @@ class Dump:
     evidence: Evidence
     doubts: list[Doubt] = field(default_factory=list)
 
-    def doubt(self, said: str, hint: str) -> None:
-        """Note that a choice could well be another one."""
-        self.doubts.append(Doubt(said, hint))
+    def doubt(self, message: str, hint: str) -> None:
+        """Record a doubtful choice."""
+        self.doubts.append(Doubt(message, hint))
 
-    def one_of(self, found: Sequence[str], what: str, flag: str) -> str | None:
-        """The first of some columns, which all hold the same; None if there is none.
+    def one_of(self, candidates: Sequence[str], role: str, flag: str) -> str | None:
+        """The first of some columns if all are equal; None if there are none.
 
         Raises:
             DataError: they differ.
         """
-        different = [name for name in found[1:] if not self.evidence.same(found[0], name)]
+        different = [name for name in candidates[1:] if not self.evidence.same(candidates[0], name)]
         if different:
-            several = [found[0], *different]
+            several = [candidates[0], *different]
             raise DataError(
-                f"{len(several)} columns can be the {what}: {', '.join(several)}", hint=flags(flag, several)
+                f"{len(several)} columns can be the {role}: {', '.join(several)}", hint=flags(flag, several)
             )
-        return found[0] if found else None
+        return candidates[0] if candidates else None
 
 
 def flags(flag: str, columns: Sequence[str]) -> str:
-    """An option with each of some columns, as a choice.
+    """An option with each of some columns, as alternatives.
 
     Example:
         >>> flags("--reward", ["a", "b c"])
@@ -81,7 +81,7 @@ def flags(flag: str, columns: Sequence[str]) -> str:
 
 
 def quoted(columns: Sequence[str]) -> str:
-    """Some columns as a choice.
+    """Some columns as alternatives.
 
     Example:
         >>> quoted(["a", "b"])
@@ -91,6 +91,6 @@ def quoted(columns: Sequence[str]) -> str:
 
 
 def listed(kinds: Kinds, limit: int = 12) -> str:
-    """The names of some columns."""
+    """The names of the columns, shortened to `limit`."""
     names = [name for name in kinds if not name.startswith("@")]
     return shortened(names, limit)

@@ -1,4 +1,4 @@
-"""What the first rows say about a column, so that it is chosen by what it holds and not by its name alone."""
+"""What the first rows show about a column, so that it is chosen by its values and not by its name alone."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -12,9 +12,9 @@ from advcli.io.layouts.paths import ABSENT, find
 
 Rows = Sequence[Mapping[str, Any]]
 
-# Of fewer rows it cannot be told whether a number is a counter.
+# With fewer rows, a counter can't be recognized.
 _FEW = 6
-# A column with less than this share of the values of another one is nearly empty beside it.
+# A column with less than this share of another column's values counts as nearly empty.
 _SPARSE = 0.5
 
 _BEYOND = 1e300
@@ -22,23 +22,23 @@ _BEYOND = 1e300
 
 @dataclass(frozen=True)
 class Column:
-    """What some rows hold of a column.
+    """The values of a column in some rows.
 
     Attributes:
-        cells: its values; null where a row lacks it.
+        cells: the values; None where a row lacks the column.
     """
 
     cells: Sequence[Any]
 
     @cached_property
-    def there(self) -> list[Any]:
+    def present(self) -> list[Any]:
         """The values that are neither null, NaN nor empty."""
         return [cell for cell in self.cells if cell is not None and cell == cell and not is_empty(cell)]
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are rows, and no value in any."""
-        return bool(self.cells) and not self.there
+        """Whether there are rows, but none has a value."""
+        return bool(self.cells) and not self.present
 
     @cached_property
     def keys(self) -> list[str]:
@@ -52,39 +52,39 @@ class Column:
 
     @cached_property
     def numbers(self) -> list[float]:
-        """Its numbers; none if it holds anything else."""
-        # Beyond the range of a float, an integer is no reward, step or length.
-        result = [cell for cell in self.there if isinstance(cell, int | float) and abs(cell) < _BEYOND]
-        return result if len(result) == len(self.there) else []
+        """The numbers; empty if the column holds anything else."""
+        # An integer near or beyond the float range is no reward, step or length.
+        result = [cell for cell in self.present if isinstance(cell, int | float) and abs(cell) < _BEYOND]
+        return result if len(result) == len(self.present) else []
 
     @property
     def is_whole(self) -> bool:
-        """Whether it holds whole numbers only."""
+        """Whether it holds only whole numbers."""
         return bool(self.numbers) and all(
             isinstance(number, int) or number.is_integer() for number in self.numbers
         )
 
     @property
     def is_flag(self) -> bool:
-        """Whether it holds true and false only."""
+        """Whether it holds only true and false."""
         return bool(self.numbers) and all(number in (0, 1) for number in self.numbers)
 
     @property
     def is_counter(self) -> bool:
-        """Whether it is a whole number that only grows, or differs in every row."""
+        """Whether it holds whole numbers that never decrease, or differ in every row."""
         numbers, distinct = self.numbers, len(set(self.numbers))
         if not self.is_whole or len(numbers) < _FEW or distinct < 3:
             return False
-        return distinct == len(numbers) or all(one <= two for one, two in pairwise(numbers))
+        return distinct == len(numbers) or all(before <= after for before, after in pairwise(numbers))
 
     @property
     def is_length(self) -> bool:
-        """Whether it can be a number of tokens: whole, and never negative."""
-        return not self.there or (self.is_whole and min(self.numbers) >= 0)
+        """Whether it can be a number of tokens: whole and never negative."""
+        return not self.present or (self.is_whole and min(self.numbers) >= 0)
 
 
 def makes_groups(keys: Sequence[Hashable]) -> bool:
-    """Whether the keys of some rows make several groups, and nearly all of them of more than one row.
+    """Whether the keys of some rows form several groups, nearly all with more than one row.
 
     Example:
         >>> makes_groups("aabb"), makes_groups("aabbc"), makes_groups("abcd"), makes_groups("aaaa")
@@ -96,12 +96,12 @@ def makes_groups(keys: Sequence[Hashable]) -> bool:
 
 
 class Evidence:
-    """Some rows of the inputs, read when they are first asked for.
+    """A sample of the rows of the inputs, read on first use.
 
     Args:
-        rows: gives them; none if nothing is known. Lists of numbers may be left out.
-        whole: gives a few with every list.
-        of: of which record each of the latter is; empty if each is one.
+        rows: returns the rows; none if nothing is known. Lists of numbers may be left out.
+        whole: returns a few rows with all lists.
+        of: the record of each of the latter rows; empty if every row is a record.
     """
 
     def __init__(
@@ -116,16 +116,16 @@ class Evidence:
         self._known: dict[str, Column] = {}
 
     def of(self, name: str) -> Column:
-        """What they hold of a column; no cells for one that is made of others."""
+        """The values of a column; no cells for a derived column."""
         if name not in self._known:
             cells = [row[name] if name in row else find(row, name) for row in self._rows()]
-            # A column that no row has is made of others.
-            there = any(cell is not ABSENT for cell in cells)
-            self._known[name] = Column([None if cell is ABSENT else cell for cell in cells] if there else ())
+            # A column that no row has is derived.
+            exists = any(cell is not ABSENT for cell in cells)
+            self._known[name] = Column([None if cell is ABSENT else cell for cell in cells] if exists else ())
         return self._known[name]
 
     def in_lists(self, name: str) -> list[Any]:
-        """The numbers in a column of lists; none where a list holds anything else."""
+        """The numbers in a column of lists; empty if a list holds anything else."""
         lists = (result for row in self._whole() if isinstance(result := row.get(name), list))
         items = [item for result in lists for item in result]
         return items if all(item is None or isinstance(item, int | float) for item in items) else []
@@ -134,64 +134,68 @@ class Evidence:
         """The lengths of the lists in a column."""
         return {len(cell) for row in self._whole() if isinstance(cell := row.get(name), list)}
 
-    def sparse(self, name: str, beside: Sequence[str]) -> bool:
-        """Whether a column is nearly empty compared with the fullest of some others."""
-        best = max((len(self.of(other).there) for other in beside), default=0)
-        return len(self.of(name).there) < _SPARSE * best
+    def sparse(self, name: str, others: Sequence[str]) -> bool:
+        """Whether a column is nearly empty compared to the fullest of some others."""
+        fullest = max((len(self.of(other).present) for other in others), default=0)
+        return len(self.of(name).present) < _SPARSE * fullest
 
     def differs_within_records(self, name: str) -> bool:
-        """Whether a record of which several rows are made has several values of a column."""
+        """Whether an exploded record has several values of a column."""
         keys = [key_text(row.get(name)) for row in self._whole()]
         return len(set(zip(self._of, keys, strict=False))) > len(set(self._of))
 
     def in_records(self, names: Sequence[str]) -> bool:
-        """Whether exploded rows that are equal in some columns come from several records, for most of their values."""
+        """Whether, for most keys in some columns, the exploded rows of a key come from several records."""
         records: dict[Hashable, set[int]] = {}
         for row, record in zip(self._whole(), self._of, strict=False):
             records.setdefault(tuple(key_text(row.get(name)) for name in names), set()).add(record)
         return sum(len(result) > 1 for result in records.values()) * 2 > len(records)
 
-    def same(self, one: str, two: str) -> bool:
-        """Whether two columns hold the same in all rows, of which there is at least one."""
-        cells = self.of(one).cells
-        return bool(cells) and self.of(one).keys == self.of(two).keys
+    def same(self, left: str, right: str) -> bool:
+        """Whether two columns are equal in all rows; False without rows."""
+        cells = self.of(left).cells
+        return bool(cells) and self.of(left).keys == self.of(right).keys
 
     def share_rows(self, names: Sequence[str]) -> bool:
-        """Whether some rows share the values of these columns, as far as that is known."""
+        """Whether some rows share the values of these columns; True if unknown."""
         keys = self.keys(names)
         return not keys or len(set(keys)) < len(keys)
 
     def keys(self, names: Sequence[str]) -> list[Hashable]:
-        """The values of some columns together, row by row; none if one of them is made of others."""
+        """The combined key of some columns in each row; empty if one of them is derived."""
         if not all(self.of(name).cells for name in names):
             return []
         return list(zip(*(self.of(name).keys for name in names), strict=True)) if names else []
 
     def groups_well(self, name: str, with_: Sequence[str] = ()) -> bool:
-        """Whether the values of a column make several groups, and nearly all of them of more than one row."""
+        """Whether the values of a column form several groups, nearly all with more than one row."""
         column = self.of(name)
-        if len(column.there) < len(column.cells) or (column.numbers and not column.is_whole):
+        if len(column.present) < len(column.cells) or (column.numbers and not column.is_whole):
             return False
         return makes_groups(self.keys((name, *with_)))
 
     def spreads_evenly(self, name: str, group: Sequence[str]) -> int:
-        """How many values of a column every group has, each in equally many rows, two or more; 0 if it is not so."""
+        """How many values of a column every group has, if at least two, the same and equally often (twice or more); else 0."""
         if not all(self.of(part).cells for part in group):
             return 0
         column = self.of(name)
-        if not column.cells or len(column.there) < len(column.cells):
+        if not column.cells or len(column.present) < len(column.cells):
             return 0
         counts: dict[Hashable, Counter[str]] = {}
         for key, value in zip(self.keys(group), column.keys, strict=True):
             counts.setdefault(key, Counter())[value] += 1
         result = list(counts.values())
-        if len(result) < 2 or len(result[0]) < 2 or any(one.keys() != result[0].keys() for one in result):
+        if (
+            len(result) < 2
+            or len(result[0]) < 2
+            or any(values.keys() != result[0].keys() for values in result)
+        ):
             return 0
-        sizes = {size for one in result for size in one.values()}
+        sizes = {size for values in result for size in values.values()}
         return len(result[0]) if len(sizes) == 1 and sizes != {1} else 0
 
     def in_blocks(self, name: str) -> bool:
-        """Whether the rows of each value of a column follow each other."""
+        """Whether equal values of a column are adjacent."""
         keys = self.of(name).keys
         runs = sum(1 for position, key in enumerate(keys) if not position or key != keys[position - 1])
         return runs == len(set(keys))
@@ -201,7 +205,7 @@ class Evidence:
 
         Half of the values, and two of them, must have several rows.
         """
-        if not self.of(name).is_whole or len(self.of(name).there) < len(self.of(name).cells):
+        if not self.of(name).is_whole or len(self.of(name).present) < len(self.of(name).cells):
             return False
         rows: dict[str, list[float]] = {}
         for value, number in zip(self.of(within).keys, self.of(name).numbers, strict=False):

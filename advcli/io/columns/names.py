@@ -1,4 +1,4 @@
-"""What the name of a column says about it: by the words in it, so that unseen names of the same kind are read alike."""
+"""Classifies columns by the words in their names, so that similar names never seen before are recognized too."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 _REWARD = frozenset({"reward", "rewards", "score", "scores"})
-# With a word for the reward, these say that it is the whole of it.
+# Combined with a word for the reward, these mean the total reward.
 _WHOLE = frozenset(
     [
         "total",
@@ -26,7 +26,7 @@ _WHOLE = frozenset(
 _OUTCOME = frozenset(
     ["correct", "correctness", "pass", "passed", "success", "resolved", "solved", "graded", "acc", "accuracy"]
 )
-# A column with one of these is no reward of a row, whatever else its name says.
+# A column with one of these is never the reward of a row, whatever else its name says.
 _STATISTIC = frozenset(
     [
         "mean",
@@ -61,7 +61,7 @@ _LABEL = frozenset(
         "rank",
     ]
 )
-# The sum of the rewards of an episode; in other dumps what a critic is trained on, so that it is asked for.
+# In some dumps the sum of an episode's rewards, in others the critic's target; only suggested, never chosen.
 _RETURN = frozenset({"return", "returns"})
 _CLOCK = frozenset(
     ["timestamp", "ts", "ms", "msec", "sec", "secs", "seconds", "ns", "us", "duration", "latency", "elapsed"]
@@ -91,7 +91,7 @@ _ASIDE = frozenset(
         "seed",
     ]
 )
-# No rewards either, unless the name says that it is one: `length_reward`, `time_score`.
+# No rewards either, unless the name also has a word for a reward: `length_reward`, `time_score`.
 _MEASURE = frozenset(
     [
         "n",
@@ -197,16 +197,16 @@ _OF_STEP = frozenset(
     ]
 )
 _OF_STEPS = frozenset({"global", "training", "train"})
-# Rows of several of these are seldom one group.
+# Rows with different values of these rarely belong to one group.
 _SOURCE = frozenset(
     ["run", "model", "policy", "checkpoint", "ckpt", "epoch", "experiment", "exp", "version", "snapshot"]
 )
-# Of the two answers of a pair.
+# The two answers of a preference pair.
 _SIDES = frozenset(["chosen", "rejected", "win", "winner", "lose", "loser", "preferred", "dispreferred"])
 
 
 def words(name: str) -> frozenset[str]:
-    """The words in a name, in lower case.
+    """The words in a name, lowercased.
 
     Example:
         >>> sorted(words("numOutput_tokens.max2"))
@@ -226,7 +226,7 @@ def in_words(name: str) -> str:
 
 
 def is_total(name: str) -> bool:
-    """Whether a name says that it is the whole reward of a row.
+    """Whether a name means the total reward of a row.
 
     Example:
         >>> is_total("final_reward"), is_total("reward"), is_total("reward_format"), is_total("reward_mean")
@@ -267,7 +267,7 @@ def says_whole(name: str) -> bool:
 
 
 def says_outcome(name: str) -> bool:
-    """Whether a name has a word for whether an answer is right.
+    """Whether a name has a word for correctness.
 
     Example:
         >>> [says_outcome(name) for name in ("correctness_math_verify", "gpt_pass_sequence", "is_complete")]
@@ -282,7 +282,7 @@ def says_return(name: str) -> bool:
 
 
 def never_reward(name: str) -> bool:
-    """Whether a name says that it is no reward of a row, whatever it holds: an id, a time, an average.
+    """Whether a name excludes the reward of a row, whatever the values: an id, a time, an average.
 
     Example:
         >>> [never_reward(name) for name in ("sample_id", "reward_std", "scoring_ms", "length_reward", "acc")]
@@ -292,7 +292,7 @@ def never_reward(name: str) -> bool:
 
 
 def is_measure(name: str) -> bool:
-    """Whether a name says that it is a length or a counter, and not a reward for one: none if it is no whole number.
+    """Whether a name means a length or a counter, and not a reward for one; the caller checks for whole numbers.
 
     Example:
         >>> [is_measure(name) for name in ("completion_len", "turn", "length_reward")]
@@ -303,17 +303,17 @@ def is_measure(name: str) -> bool:
 
 
 def could_be_prompt(name: str) -> bool:
-    """Whether a name can be that of a prompt: an id or a question, but not that of an answer or a run.
+    """Whether a name can mean the prompt: an id or a question, but not an answer or a run.
 
     Example:
         >>> [could_be_prompt(name) for name in ("question_id", "problems", "sample_id", "task", "task_id")]
         [True, True, False, False, True]
     """
     result = {word.removesuffix("s") for word in words(name)} | words(name)
-    another = _ANSWER | _SOURCE | _REWARD | _STEP | _COUNT | _MEASURE | _STATISTIC
-    # A hash of whatever else tells rows apart, and not prompts.
-    told = result & _ASKED or (result & _LABEL and "hash" not in result)
-    return bool(told) and not result & another
+    other = _ANSWER | _SOURCE | _REWARD | _STEP | _COUNT | _MEASURE | _STATISTIC
+    # A hash of anything else distinguishes rows, not prompts.
+    fits = result & _ASKED or (result & _LABEL and "hash" not in result)
+    return bool(fits) and not result & other
 
 
 def says_prompt(name: str) -> bool:
@@ -322,7 +322,7 @@ def says_prompt(name: str) -> bool:
 
 
 def says_answer(name: str) -> bool:
-    """Whether a name has a word for what the policy wrote, or for one of several tries.
+    """Whether a name has a word for the policy's output, or for one of several attempts.
 
     Example:
         >>> [says_answer(name) for name in ("response", "sample_idx", "task")]
@@ -331,8 +331,8 @@ def says_answer(name: str) -> bool:
     return bool(words(name) & (_ANSWER | _TEXT))
 
 
-def of_several_answers(found: Sequence[str]) -> bool:
-    """Whether names differ only by a number or a side, so that each is that of another answer.
+def of_several_answers(names: Sequence[str]) -> bool:
+    """Whether names differ only by a number or a side, so that each belongs to a different answer.
 
     Example:
         >>> (
@@ -343,10 +343,10 @@ def of_several_answers(found: Sequence[str]) -> bool:
         >>> of_several_answers(["reward_format", "reward_2"]), of_several_answers(["reward"])
         (False, False)
     """
-    common = frozenset.intersection(*(words(name) for name in found))
-    rests = [words(name) - common for name in found]
+    common = frozenset.intersection(*(words(name) for name in names))
+    rests = [words(name) - common for name in names]
     numbered = all(len(rest) == 1 and next(iter(rest)).isdigit() for rest in rests)
-    return len(found) > 1 and (numbered or all(rest and rest <= _SIDES for rest in rests))
+    return len(names) > 1 and (numbered or all(rest and rest <= _SIDES for rest in rests))
 
 
 def of_turns(name: str) -> bool:
@@ -365,7 +365,7 @@ def is_inner(name: str) -> bool:
 
 
 def of_tokens(name: str) -> bool:
-    """Whether a name says that a list has a number for each token.
+    """Whether a name means a list with a number per token.
 
     Example:
         >>> of_tokens("token_level_rewards"), of_tokens("rewards")
@@ -375,7 +375,7 @@ def of_tokens(name: str) -> bool:
 
 
 def is_step(name: str) -> bool:
-    """Whether a name says that it is the training step.
+    """Whether a name means the training step.
 
     Example:
         >>> [is_step(name) for name in ("step_index", "checkpoint_step", "update", "num_steps", "env_step")]
@@ -388,7 +388,7 @@ def is_step(name: str) -> bool:
 
 
 def is_source(name: str) -> bool:
-    """Whether a name says which run, model or epoch a row comes from.
+    """Whether a name means the run, model or epoch of a row.
 
     Example:
         >>> is_source("model_name"), is_source("epoch"), is_source("model_score"), is_source("model_answer")

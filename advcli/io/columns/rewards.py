@@ -1,4 +1,4 @@
-"""Which columns are the reward: a total before its parts, a full column before one that is nearly empty."""
+"""Chooses the reward columns: a total before its parts, a full column before one that is nearly empty."""
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ Rewards = tuple[tuple[str, float], ...]
 
 
 def rewards(dump: Dump) -> Rewards:
-    """The reward of a dump.
+    """The reward columns of a dump.
 
     Raises:
         DataError: there is none, or several that differ.
-        UsageError: there are more or fewer weights than parts.
+        UsageError: the numbers of weights and parts differ.
     """
     options, kinds = dump.options, dump.kinds
     if options.rewards:
@@ -68,24 +68,24 @@ def _doubt_part(dump: Dump, parts: Sequence[str]) -> None:
 
 
 def summed(options: ColumnOptions) -> Derived | None:
-    """The sum of the list of rewards, of turns or tokens, that the user named; None if there is none."""
+    """The sum of the list of turn or token rewards that the user named; None if there is none."""
     of = {options.tokens.get("token_rewards"): "total", options.turn_rewards: "earned"}
     inner = options.turn_rewards or options.tokens.get("token_rewards")
     return Derived(f"{inner}.sum", (inner,), f"advcli.io.formats.derived:{of[inner]}") if inner else None
 
 
-def like_rewards(dump: Dump, used: Sequence[str]) -> Iterator[str]:
-    """Numbers that play no part, and could be rewards or parts of one."""
+def unused_rewards(dump: Dump, used: Sequence[str]) -> Iterator[str]:
+    """Unused number columns that could be rewards or reward parts."""
     for name, kind in dump.kinds.items():
         column = dump.evidence.of(name)
-        if kind != "number" or name in (*used, *OWN, *dump.options.outcomes) or not column.there:
+        if kind != "number" or name in (*used, *OWN, *dump.options.outcomes) or not column.present:
             continue
         if may_be_reward(dump, name):
             yield name
 
 
 def outcomes(dump: Dump, taken: Sequence[str]) -> tuple[str, ...]:
-    """The further reward columns that were asked for, and those that look like one if they are wanted."""
+    """The additional reward columns that the user named, and those that look like one if requested."""
     result = [
         name
         for name, kind in dump.kinds.items()
@@ -97,7 +97,7 @@ def outcomes(dump: Dump, taken: Sequence[str]) -> tuple[str, ...]:
 
 
 def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:
-    """Why nothing is the reward, where some columns look like its parts."""
+    """The error if no column is the reward; `parts` look like its parts."""
     if parts and names.of_several_answers(parts):
         shown = shortened([f"'{name}'" for name in parts], 4)
         return DataError(
@@ -120,11 +120,11 @@ def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:
             f"one record with a list in each column ({listed(dump.kinds, 2)}), as if each key were a prompt",
             hint=f"jq -c 'to_entries[] | {{prompt: .key, {inner}: .value}}'",
         )
-    told = next((name for name in REWARD_TOTALS if dump.kinds.get(name) == "nested"), None)
-    if told and _holds_objects(dump, told):
-        return DataError(f"'{told}' holds objects, expected a number per row", hint=_instead(dump))
-    if told:
-        return DataError(f"'{told}' holds lists, expected a number per row", hint=_of_list(dump, told))
+    name = next((name for name in REWARD_TOTALS if dump.kinds.get(name) == "nested"), None)
+    if name and _holds_objects(dump, name):
+        return DataError(f"'{name}' holds objects, expected a number per row", hint=_instead(dump))
+    if name:
+        return DataError(f"'{name}' holds lists, expected a number per row", hint=_of_list(dump, name))
     return DataError(
         f"no reward among the columns {listed(dump.kinds)}; expected one of {', '.join(REWARD_TOTALS)}",
         hint=_instead(dump),
@@ -132,30 +132,30 @@ def _no_reward(dump: Dump, parts: Sequence[str]) -> DataError:
 
 
 def may_be_reward(dump: Dump, name: str) -> bool:
-    """Whether a number can be a reward: no id, time, average or counter, and no length that holds whole numbers."""
+    """Whether a number column can be a reward: no id, time, average or counter, and no length of whole numbers."""
     column = dump.evidence.of(name)
     measured = names.is_measure(name) and column.is_length
     return not (names.never_reward(name) or measured or column.is_counter)
 
 
 def _total(dump: Dump) -> str | None:
-    """The column with the whole reward of a row."""
+    """The column with the total reward of a row."""
     kinds, evidence = dump.kinds, dump.evidence
     lists = [name for name in REWARD_LISTS if kinds.get(name) == "number"]
-    told = [
+    named = [
         name
         for name, kind in kinds.items()
         if kind == "number" and name not in (*REWARD_TOTALS, *REWARD_LISTS)
         if names.is_total(name) and not evidence.of(name).is_counter
     ]
     usual = [name for name in REWARD_TOTALS if kinds.get(name, "nested") != "nested"]
-    everyone = [*usual, *lists, *told]
-    full = {name for name in everyone if not evidence.sparse(name, everyone)}
-    ranks = ([name for name in rank if name in full] for rank in (REWARD_TOTALS, lists, told))
+    candidates = [*usual, *lists, *named]
+    filled = {name for name in candidates if not evidence.sparse(name, candidates)}
+    ranks = ([name for name in rank if name in filled] for rank in (REWARD_TOTALS, lists, named))
     chosen = dump.one_of(next(filter(None, ranks), []), "reward", "--reward")
     if chosen is None:
         return None
-    others = [name for name in everyone if name != chosen and not evidence.same(chosen, name)]
+    others = [name for name in candidates if name != chosen and not evidence.same(chosen, name)]
     if others:
         shown = ", ".join(f"'{name}'{_filled(dump, name)}" for name in others)
         dump.doubt(
@@ -166,14 +166,14 @@ def _total(dump: Dump) -> str | None:
 
 
 def _filled(dump: Dump, name: str) -> str:
-    """In how many of the rows a column has a value, where not in all."""
+    """A note on how many rows have a value in a column; "" if all do."""
     column = dump.evidence.of(name)
-    there, rows = len(column.there), len(column.cells)
-    return f" (there in {there} of {rows} rows)" if there < rows else ""
+    count, rows = len(column.present), len(column.cells)
+    return f" (in {count} of {rows} rows)" if count < rows else ""
 
 
 def _every_number(dump: Dump, but: Sequence[str]) -> Rewards:
-    """The rewards of a format in which every number is one, except known other columns."""
+    """The rewards of a format in which every number column is a reward, except known others."""
     options, kinds = dump.options, dump.kinds
     single = (options.prompt, options.step, options.length, options.logged)
     others = {
@@ -213,7 +213,7 @@ def _weighted(parts: Sequence[str], weights: Sequence[float], kinds: Kinds) -> R
 
 
 def _instead(dump: Dump) -> str:
-    """What leads to a reward, if anything does: a list of objects with an outcome in each, a column or a list of outcomes."""
+    """The options that select a reward: a list of objects with outcomes, a column, or a list of outcomes."""
     for name, kind in dump.kinds.items() if not dump.layout.exploded else ():
         items = [item for cell in dump.evidence.of(name).cells for item in _objects(cell)]
         keys = dict.fromkeys(key for item in items for key in item)
@@ -252,24 +252,24 @@ def _flags(columns: Sequence[str]) -> str:
 
 
 def _holds_objects(dump: Dump, name: str) -> bool:
-    """Whether a column has an object in each row."""
-    cells = dump.evidence.of(name).there
+    """Whether a column holds an object in each row that has a value."""
+    cells = dump.evidence.of(name).present
     return bool(cells) and all(isinstance(cell, Mapping) for cell in cells)
 
 
 def _is_transposed(dump: Dump) -> bool:
-    """Whether there is one record, and each of several columns has the values of all rows by their number."""
+    """Whether there is one record in which several columns map row numbers to values."""
     cells = [dump.evidence.of(name).cells for name in dump.kinds if not name.startswith("@")]
     keys = [tuple(cell[0]) for cell in cells if len(cell) == 1 and isinstance(cell[0], Mapping)]
     return len(keys) > 1 and len(keys) == len(cells) and len(set(keys)) == 1
 
 
 def _of_prompts(dump: Dump) -> str | None:
-    """What each column has a list of, where there is one record and its keys are prompts; None if it is not so."""
+    """What the lists hold if there is one record and its keys are prompts; None otherwise."""
     cells = [dump.evidence.of(name).cells for name in dump.kinds if not name.startswith("@")]
     lists = [cell[0] for cell in cells if len(cell) == 1 and isinstance(cell[0], list) and cell[0]]
-    told = any(names.says_reward(name) or names.says_outcome(name) for name in dump.kinds)
-    if len(lists) < 2 or len(lists) < len(cells) or told:
+    named = any(names.says_reward(name) or names.says_outcome(name) for name in dump.kinds)
+    if len(lists) < 2 or len(lists) < len(cells) or named:
         return None
     items = [item for cell in lists for item in cell]
     if all(isinstance(item, int | float) for item in items):
@@ -278,7 +278,7 @@ def _of_prompts(dump: Dump) -> str | None:
 
 
 def _named(columns: Mapping[str, Sequence[Any]]) -> list[str]:
-    """The outcome among some columns, or its path in their objects; the paths of all parts where an object has only those."""
+    """The outcome among some columns, or its path in their objects; all paths of an object that has parts only."""
     # A list whose numbers were not sampled has no cells.
     result = _outcome({name: cells for name, cells in columns.items() if cells and not _deep(cells)})
     nested = {name: [cell for cell in cells if cell is not None] for name, cells in columns.items()}
@@ -323,7 +323,7 @@ def _parts_of(keys: Mapping[str, Sequence[object]]) -> list[str]:
 
 
 def nested_name(dump: Dump, name: str) -> str | None:
-    """What leads to a column that is a key of the objects in a list; None if it is none."""
+    """The list column whose objects have the key `name`; None if there is none."""
     for column, kind in dump.kinds.items():
         items = [item for cell in dump.evidence.of(column).cells for item in _objects(cell)]
         if kind == "nested" and any(name in item for item in items):
@@ -332,17 +332,17 @@ def nested_name(dump: Dump, name: str) -> str | None:
 
 
 def _objects(cell: object) -> list[Mapping[str, object]]:
-    """The objects of a list; none of a list of messages."""
+    """The objects of a list; empty for a list of messages."""
     items = cell if isinstance(cell, list) else []
     result = [item for item in items if isinstance(item, Mapping) and "role" not in item]
     return result if len(result) == len(items) else []
 
 
 def _outcome(columns: Mapping[str, Sequence[object]]) -> str | None:
-    """The column that holds the outcome of a row.
+    """The column with the outcome of a row; None if unclear.
 
-    By its usual names, else the only one whose name says that it is the whole reward, the only one of true and false, the
-    only one whose name has a word for a reward, or for being right.
+    A usual name, else the only column named like a total reward, the only one of true and false, or the
+    only one whose name has a word for a reward, a return or correctness.
     """
     usual = [name for name in (*REWARD_TOTALS, *OUTCOMES) if name in columns]
     rest = {
@@ -358,4 +358,4 @@ def _outcome(columns: Mapping[str, Sequence[object]]) -> str | None:
         lambda name: names.says_outcome(name) and set(rest[name]) <= {0, 1, None},
     )
     result = (list(filter(kind, rest)) for kind in kinds)
-    return next((alike[0] for alike in (usual[:1], *result) if len(alike) == 1), None)
+    return next((candidates[0] for candidates in (usual[:1], *result) if len(candidates) == 1), None)

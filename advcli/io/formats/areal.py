@@ -6,10 +6,10 @@ ROWS = (
     Format(
         name="areal",
         requires=("task_id", "sample_idx", "seqlen", "completion", "reward"),
-        # task_id starts at 0 again in every process, and files are appended to.
+        # task_id restarts at 0 in every process, and files are appended to.
         prompt=("@file+prompt",),
         step=("@folder",),
-        # With gconfig.reward_normalization 'reward' is normalised, and this one is raw.
+        # With gconfig.reward_normalization 'reward' is normalised and 'original_reward' is raw.
         reward=("original_reward", "reward"),
         files=("[0-9]*.jsonl",),
         summary="AReaL <policy version>/<task>.jsonl: one file per prompt",

@@ -1,7 +1,7 @@
-"""The dumps we know: one row per shape of file. Nothing heavy is imported here.
+"""The catalog of known dump formats. Nothing heavy is imported here.
 
-A format is recognised by its columns, not by its file name. Within a format, and for files that no row
-names, a column is found by the ranked lists below: ids before texts, a total before parts.
+A format is detected by its columns, not by its file name. Where the format doesn't name a column, and for unknown
+files, columns are found by the ranked lists below: ids before texts, a total before parts.
 """
 
 from advcli.common.registry import Registry
@@ -59,11 +59,11 @@ ROLLOUTS = (
     "conversation_id",
 )
 TURNS = ("turn", "turn_index", "turn_idx", "turn_id", "turn_number", "step_idx", "step_num", "segment")
-# What the policy saw before a turn, or a hash of it.
+# The observation before a turn, or a hash of it.
 ANCHORS = ("anchor", "anchor_obs", "state_hash", "env_state_hash", "anchor_hash", "observation_hash")
 # Lists with the reward of each turn, in files with a row per rollout.
 TURN_LISTS = ("turn_rewards", "turn_scores", "step_rewards", "step_scores")
-# Columns that are true where a row only fills up the batch.
+# Columns that are true for padding rows.
 FILLERS = ("_balance_is_pad", "is_pad", "is_padding")
 LENGTHS = (
     "response_length",
@@ -73,20 +73,20 @@ LENGTHS = (
     "num_tokens",
     "length",
 )
-# Where a response is usually written, and where a prompt and its response are as one chat.
+# Usual columns of a response, and of a chat with prompt and response.
 RESPONSES = ("response", "completion", "output", "output_response", "responses", "completions")
 CHATS = ("messages", "messages_and_choices", "conversations")
-# The same in lists with one value per row.
+# Reward columns in lists with one value per row.
 REWARD_LISTS = ("rewards", "scores")
-# Where the prompt is a text, rows of one text can still differ in these.
+# With a prompt text as the key, rows of the same text can still differ in these.
 IMAGES = ("images", "image", "image_path", "image_paths", "videos", "multi_modal_data")
-# Raw outcomes that are often written beside the reward.
+# Raw outcomes that are often logged in addition to the reward.
 OUTCOMES = ("acc", "accuracy", "correct", "is_correct", "passed", "outcome")
 LOGGED = ("advantage", "advantages")
-# Which tokens of a list of advantages count.
+# Masks of the tokens whose advantages count.
 MASKS = ("response_mask", "mask", "loss_mask", "completion_mask", "action_mask")
 
-# The two log-probabilities of a token, and the version of the policy that sampled the row.
+# A token's two log-probabilities, and the version of the policy that sampled the row.
 ROLLOUT_LOG_PROBS = (
     "rollout_log_probs",
     "rollout_logprobs",
@@ -107,10 +107,10 @@ LOG_PROBS = (
 TOKEN_MASKS = ("token_loss_mask", *MASKS)
 VERSIONS = ("policy_version", "weight_version", "param_version", "model_version")
 
-# What advcli adds, with its usual prefix: no reward, in a file that is read again.
+# Columns that advcli adds, with the default prefix; never rewards when its output is read again.
 OWN = ("adv_original", "adv_processed", "adv_kept", "adv_group", "adv_rollout", "adv_source")
 
-# Looked through in this order: what fits anything comes last.
+# Searched in this order; the most general formats come last.
 _MODULES = (
     trl,
     ms_swift,

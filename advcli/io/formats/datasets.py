@@ -1,4 +1,4 @@
-"""Data sets that were saved to disk with `datasets`."""
+"""Data sets saved to disk with `datasets`."""
 
 from pathlib import Path
 
@@ -15,16 +15,18 @@ ROWS = (
         switch="Dataset.save_to_disk(DIR)",
         traps=(
             "columns are detected as in any other table",
-            "of several splits 'train' is read",
+            "if there are several splits, 'train' is read",
         ),
     ),
 )
 
 
 def opened(path: Path, name: str) -> Contents | None:
-    """The rows of a file of a data set; None if it is an Arrow stream of another writer."""
+    """The rows of a file of a data set; None if the Arrow stream has another writer."""
     import pyarrow as pa
 
     rows = pa.ipc.open_stream(pa.memory_map(str(path)))
-    of_a_set = b"huggingface" in (rows.schema.metadata or {}) or Path(name).with_name("state.json").is_file()
-    return Contents(rows, format="hf-datasets") if of_a_set else None
+    is_data_set = (
+        b"huggingface" in (rows.schema.metadata or {}) or Path(name).with_name("state.json").is_file()
+    )
+    return Contents(rows, format="hf-datasets") if is_data_set else None

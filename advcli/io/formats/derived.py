@@ -1,4 +1,4 @@
-"""Columns that no dump has as such: where a row comes from, and what a format computes from its own columns."""
+"""Derived columns: the position of a row, and functions that formats apply to their own columns."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,15 +14,15 @@ from advcli.io.collect.values import values
 from advcli.records.table import Choice
 
 PLACES = ("@line", "@file", "@folder", "@step")
-"""Where a row comes from: its line, its file, the folder of that file, the step in its name."""
+"""Columns with the position of a row: its line, its file, the file's folder, and the step in the file's name."""
 
 CHARACTERS = "characters of "
-"""What the name of a column begins with that has the characters of another one."""
+"""Prefix of the name of a column with the number of characters of another one."""
 
 _MODELS = ("assistant", "model", "gpt")
 _VERL_UID = re.compile(r"(.+)_(\d+)_(\d+)", re.DOTALL)
 _PADDING = re.compile(r"pad[0-9a-f]{32}_\d+_\d+")
-# A word for the step and its number in one part of a path: step_3, step=3, global_step3, rollouts_step_00003, iter-7.
+# A word for the step and its number in a path: step_3, step=3, global_step3, rollouts_step_00003, iter-7.
 _STEPS = tuple(
     re.compile(rf"(?:^|[^a-z]|(?<=global)|(?<=train)){word}s?[ _=./\-]{{0,2}}(\d+)(?![a-z\d])", re.IGNORECASE)
     for word in ("step", "(?:iteration|iter)", "update", "(?:checkpoint|ckpt)")
@@ -31,19 +31,19 @@ _LAST_NUMBER = re.compile(r"(\d+)$")
 
 
 def inputs(choice: Choice) -> tuple[str, ...]:
-    """What has to be read from the files for the columns of a choice."""
+    """The columns to read from the files for a choice."""
     derived = {column.name: column for column in choice.derived}
-    wanted: list[str] = []
+    needed: list[str] = []
     for name in choice.columns():
         if name in derived:
-            wanted += derived[name].columns()
+            needed += derived[name].columns()
         elif name not in PLACES:
-            wanted.append(name)
-    return tuple(dict.fromkeys([*wanted, *([ROW] if choice.dedup else [])]))
+            needed.append(name)
+    return tuple(dict.fromkeys([*needed, *([ROW] if choice.dedup else [])]))
 
 
 def completed(batch: Batch, choice: Choice) -> Batch:
-    """A batch with the columns of a choice that no file has."""
+    """A batch with the derived columns of a choice added."""
     derived = {column.name: column for column in choice.derived}
     columns: dict[str, Cells] = dict(batch.columns)
     for name in choice.columns():
@@ -52,12 +52,12 @@ def completed(batch: Batch, choice: Choice) -> Batch:
             function = load(derived[name].target)
             columns[name] = [function(*row) for row in zip(*cells, strict=True)]
         elif name in PLACES and name not in columns:
-            columns[name] = _place(name, batch)
+            columns[name] = _position_column(name, batch)
     return replace(batch, columns=columns)
 
 
 def named_step(name: str) -> str | None:
-    """The step that a path names as one; None if it names none.
+    """The step that a path names explicitly; None if it names none.
 
     Example:
         >>> [
@@ -71,7 +71,7 @@ def named_step(name: str) -> str | None:
 
 
 def step_of(name: str) -> str | None:
-    """The step in the name of a file: the one that it names, else the number that ends the name.
+    """The step in the name of a file: the one named explicitly, else the number at its end.
 
     Example:
         >>> (
@@ -86,7 +86,7 @@ def step_of(name: str) -> str | None:
 
 
 def verl_prompt(uid: object, text: object = None) -> object:
-    """What the rows of a prompt share in the uid of verl v1, `<uuid>_<session>_<index>`; its text without a uid.
+    """The part of a verl v1 uid, `<uuid>_<session>_<index>`, that identifies the prompt; the prompt text without a uid.
 
     Example:
         >>> verl_prompt("0f6c2b1e_3_0"), verl_prompt("plain"), verl_prompt(None, "2+2?")
@@ -99,7 +99,7 @@ def verl_prompt(uid: object, text: object = None) -> object:
 
 
 def verl_session(uid: object) -> object:
-    """The session of a uid of verl v1: what the outputs of one agent loop share; null for a uid of another kind.
+    """The session of a verl v1 uid, which the outputs of one agent loop share; null for another kind of uid.
 
     Example:
         >>> verl_session("0f6c2b1e_3_0"), verl_session("plain")
@@ -110,7 +110,7 @@ def verl_session(uid: object) -> object:
 
 
 def verl_index(uid: object) -> int:
-    """The output's number within its session in a uid of verl v1.
+    """The output's index within its session in a verl v1 uid.
 
     Example:
         >>> verl_index("0f6c2b1e_3_2")
@@ -121,7 +121,7 @@ def verl_index(uid: object) -> int:
 
 
 def verl_padding(uid: object) -> bool:
-    """Whether a row of verl v1 only fills up the batch.
+    """Whether a row of verl v1 is padding.
 
     Example:
         >>> verl_padding("pad5d1f0c3b9a7e4c0f8d2b6a1e93c47f05_0_0")
@@ -131,7 +131,7 @@ def verl_padding(uid: object) -> bool:
 
 
 def weighted_total(rewards: object) -> float | None:
-    """The total of verifiers' rewards, {name: {score, weight} or null or a number}; null if none is there.
+    """The total of verifiers' rewards, {name: {score, weight} or null or a number}; null if there is none.
 
     Example:
         >>> weighted_total({"correct": {"score": 1.0, "weight": 2.0}, "format": None, "extra": 0.5})
@@ -170,7 +170,7 @@ def earned(rewards: object) -> object:
 
 
 def before_training(tokens: object, mask: object) -> object:
-    """The tokens of the prompt: all before the first that is trained on.
+    """The tokens of the prompt: all before the first trained token.
 
     Example:
         >>> before_training([5, 6, 7, 0], [0, 0, 1, 0])
@@ -182,7 +182,7 @@ def before_training(tokens: object, mask: object) -> object:
 
 
 def first_trained(values: object, mask: object) -> object:
-    """The value of the first token that is trained on; a scalar is itself.
+    """The value of the first trained token; a scalar unchanged.
 
     Example:
         >>> first_trained([0.0, 0.0, 0.75, 0.75], [0, 0, 1, 1]), first_trained([0.5], [0])
@@ -190,12 +190,12 @@ def first_trained(values: object, mask: object) -> object:
     """
     if not isinstance(values, list) or not isinstance(mask, list):
         return values
-    at = mask.index(1) if 1 in mask else len(values)
-    return values[at] if at < len(values) else None
+    position = mask.index(1) if 1 in mask else len(values)
+    return values[position] if position < len(values) else None
 
 
 def true_count(mask: object) -> object:
-    """The number of tokens that are trained on.
+    """The number of trained tokens.
 
     Example:
         >>> true_count([0, 1, 1, 0])
@@ -220,7 +220,7 @@ def before_answer(messages: object) -> object:
 
 
 def before_last_answer(messages: object) -> object:
-    """A chat up to the last answer of the model, which ends it; all of it where something else does.
+    """A chat without the model's final answer; the whole chat if it doesn't end with one.
 
     Example:
         >>> before_last_answer([{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}])
@@ -244,7 +244,7 @@ def is_answer(message: object) -> bool:
 
 
 def action_tokens(steps: object) -> object:
-    """The tokens that the model wrote in all steps of tinker-cookbook's summary.
+    """The number of tokens that the model wrote in all steps of a tinker-cookbook summary.
 
     Example:
         >>> action_tokens([{"ac_len": 3}, {"ac_len": 4}])
@@ -257,7 +257,7 @@ def action_tokens(steps: object) -> object:
 
 
 def sampled_tokens(nodes: object) -> object:
-    """The tokens that the model wrote in all nodes of a trace of verifiers.
+    """The number of tokens that the model wrote in all nodes of a verifiers trace.
 
     Example:
         >>> sampled_tokens([{"mask": [False, False]}, {"mask": [True, True]}])
@@ -270,7 +270,7 @@ def sampled_tokens(nodes: object) -> object:
 
 
 def not_trained(agent: object) -> bool:
-    """Whether an agent of verifiers is not the one that is trained: a judge, a simulated user.
+    """Whether a verifiers agent is not trained: a judge, a simulated user.
 
     Example:
         >>> not_trained({"name": "judge", "trainable": False}), not_trained({"name": "agent"})
@@ -280,7 +280,7 @@ def not_trained(agent: object) -> bool:
 
 
 def answer_tokens(mask: object) -> object:
-    """The tokens of a mask of atropos, which has -100 where a token is not trained on.
+    """The number of trained tokens in an atropos mask, which has -100 for the others.
 
     Example:
         >>> answer_tokens([-100, -100, 17, 4])
@@ -290,7 +290,7 @@ def answer_tokens(mask: object) -> object:
 
 
 def first_answered(values: object, mask: object) -> object:
-    """The value of the first token that is trained on, with a mask of atropos; a scalar is itself.
+    """The value of the first trained token, given an atropos mask; a scalar unchanged.
 
     Example:
         >>> first_answered([0.0, 0.0, 0.5], [-100, -100, 17])
@@ -301,7 +301,7 @@ def first_answered(values: object, mask: object) -> object:
 
 
 def reward_value(reward: object) -> object:
-    """A reward, or the score in an object of slime.
+    """A reward, or the score in a slime reward object.
 
     Example:
         >>> reward_value(1.0), reward_value({"score": 0.5, "acc": 1}), reward_value({"acc": 1})
@@ -310,17 +310,18 @@ def reward_value(reward: object) -> object:
     return reward.get("score", reward.get("reward")) if isinstance(reward, Mapping) else reward
 
 
-def characters(said: object) -> int | None:
-    """How many characters a response has: of a chat, the last message, if the policy wrote it.
+def characters(response: object) -> int | None:
+    """The number of characters of a response; for a chat, of the last message if the policy wrote it.
 
     Example:
         >>> characters("né"), characters([{"role": "assistant", "content": "four"}]), characters(None)
         (2, 4, None)
         >>> characters([{"role": "user", "content": "2+2?"}])
     """
-    if isinstance(said, list) and said and isinstance(said[-1], Mapping):
-        said = said[-1].get("content", said[-1].get("value")) if is_answer(said[-1]) else None
-    return len(said) if isinstance(said, str) else None
+    if isinstance(response, list) and response and isinstance(response[-1], Mapping):
+        last = response[-1]
+        response = last.get("content", last.get("value")) if is_answer(last) else None
+    return len(response) if isinstance(response, str) else None
 
 
 def is_null(value: object) -> bool:
@@ -337,7 +338,7 @@ def _values(cells: Cells) -> Sequence[Any]:
     return cells if isinstance(cells, list) else values(cells)
 
 
-def _place(name: str, batch: Batch) -> list[Any]:
+def _position_column(name: str, batch: Batch) -> list[Any]:
     path = PurePath(batch.name)
     if name == "@line":
         return [str(line) for line in batch.lines]

@@ -1,4 +1,4 @@
-"""Which format a dump has, by its columns and their contents, never by its name."""
+"""Detects the format of a dump by its columns and their contents, never by its name."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,8 +7,8 @@ from advcli.common.wording import either
 from advcli.io.formats.catalog import FORMATS
 from advcli.io.formats.format import Format
 
-# What a column may hold to satisfy a requirement. Nothing but nulls satisfies any; "nested" is a list or an object.
-_HOLDS = {
+# The shapes that satisfy a requirement. A column of nulls satisfies any; "nested" is a list or an object.
+_ALLOWED = {
     "number": ("number", "null"),
     "text": ("text", "null"),
     "list": ("list", "nested", "null"),
@@ -17,30 +17,30 @@ _HOLDS = {
 
 
 def fits(form: Format, shapes: Mapping[str, str], has: Callable[[str], bool] | None = None) -> bool:
-    """Whether a dump has what a format requires and lacks what it forbids.
+    """Whether a dump has the columns that a format requires, and none that it forbids.
 
     Args:
         form: a row of the catalog.
-        shapes: column → "number", "text", "list", "object" ("nested": one of both), "null" or "other".
-        has: tells of a dotted path whether there is anything; None if only columns are known.
+        shapes: column → "number", "text", "list", "object" ("nested": either of them), "null" or "other".
+        has: returns whether a dotted path exists; None if only columns are known.
     """
     if form.only and not shapes.keys() <= {need.partition(":")[0] for need in form.requires}:
         return False
-    return all(_met(need, shapes, has) for need in form.requires) and not any(
-        _met(name, shapes, has) for name in form.forbids
+    return all(_satisfied(need, shapes, has) for need in form.requires) and not any(
+        _satisfied(name, shapes, has) for name in form.forbids
     )
 
 
 def recognised(
     shapes: Mapping[str, str], has: Callable[[str], bool] | None = None, *, name: str = "the dump"
 ) -> Format | None:
-    """The format of a dump; None if no row of the catalog that requires anything fits.
+    """The format of a dump; None if no format with required columns fits.
 
-    Of two that fit, the one that requires all that the other does and more is taken.
+    If several fit, one whose requirements include all of another's takes precedence.
 
     Args:
-        shapes: column → what it holds.
-        has: tells of a dotted path whether there is anything.
+        shapes: column → its shape.
+        has: returns whether a dotted path exists.
         name: the dump, for messages.
 
     Raises:
@@ -55,14 +55,14 @@ def recognised(
 
 
 def several(names: list[str], place: str) -> DataError:
-    """The error for a dump that more than one format fits."""
+    """The error for a dump that fits several formats."""
     return DataError(
         f"{place}: the formats {' and '.join(names)} fit", hint=either([f"--format {name}" for name in names])
     )
 
 
-def _met(need: str, shapes: Mapping[str, str], has: Callable[[str], bool] | None) -> bool:
-    name, _, holds = need.partition(":")
+def _satisfied(need: str, shapes: Mapping[str, str], has: Callable[[str], bool] | None) -> bool:
+    name, _, shape = need.partition(":")
     if name in shapes:
-        return not holds or shapes[name] in _HOLDS[holds]
+        return not shape or shapes[name] in _ALLOWED[shape]
     return "." in name and has is not None and has(name)

@@ -1,4 +1,4 @@
-"""What a row of the catalog of formats says."""
+"""The record types of the catalog of formats."""
 
 import re
 from collections.abc import Iterable
@@ -10,13 +10,13 @@ from advcli.records.layout import Derived
 
 @dataclass(frozen=True)
 class Contents:
-    """What is in a file that is neither parquet nor JSON Lines.
+    """The contents of a file that is neither parquet nor JSON Lines.
 
     Attributes:
-        rows: an arrow RecordBatchReader, rows as mappings, or a stream of bytes that is a file of its own.
-        name: the name of that file.
-        format: what the rows are called whatever their columns; "" to tell it from the columns.
-        remarks: what was not read.
+        rows: an arrow RecordBatchReader, rows as mappings, or the byte stream of an embedded file.
+        name: the name of the embedded file.
+        format: the format of the rows; "" to detect it from the columns.
+        remarks: messages about what was not read.
     """
 
     rows: Iterable[Any]
@@ -27,13 +27,13 @@ class Contents:
 
 @dataclass(frozen=True)
 class Opener:
-    """How a file that is neither parquet nor JSON Lines is turned into rows.
+    """How to read rows from a file that is neither parquet nor JSON Lines.
 
     Attributes:
-        magic: the pattern that its first bytes match.
-        target: "package.module:function", called with the path and the name of the file; gives `Contents`, or None
+        magic: a pattern that the first bytes match.
+        target: "package.module:function", called with the path and the name of the file; returns `Contents`, or None
             if the file is of another kind.
-        suffixes: how its name must end; empty if it does not matter.
+        suffixes: the possible suffixes of its name; empty for any.
     """
 
     magic: str
@@ -41,68 +41,69 @@ class Opener:
     suffixes: tuple[str, ...] = ()
 
     def fits(self, name: str, head: bytes) -> bool:
-        """Whether a file may be of this kind.
+        """Whether a file could be of this kind.
 
         Args:
-            name: its name, without the suffix of a compression.
+            name: its name, without a compression suffix.
             head: its first bytes, decompressed.
         """
-        there = not self.suffixes or name.lower().endswith(self.suffixes)
-        return there and re.compile(self.magic.encode("latin-1"), re.DOTALL).match(head) is not None
+        matches_suffix = not self.suffixes or name.lower().endswith(self.suffixes)
+        return matches_suffix and re.compile(self.magic.encode("latin-1"), re.DOTALL).match(head) is not None
 
 
 @dataclass(frozen=True)
 class Format:
-    """One shape of dump.
+    """A format of dumps: one row of the catalog.
 
     A column may be a dotted path, a derived column, or one of `@line`, `@file`, `@folder` (where a row comes
     from) and `@step` (the number after "step" in the name of its file or folder).
 
     Attributes:
-        name: the word that the user types.
-        framework: the framework whose trainer writes it, as `advcli frameworks` names it; "" where it is the name.
-        requires: columns that must all be there for the format to be recognised; `NAME:list`, `:object`,
-            `:number` or `:text` also say what they hold.
-        forbids: columns of which none may be there.
-        layout: how rows lie in a record: "rows", "ones", "lists", "nested", or "guess".
-        path: the list with one value or object per row; "" to look for it.
-        prompt: what identifies the prompt, best first: `A+B` for several columns together, `B?` for one that may
-            be missing; empty to look in the ranked lists.
-        ids: whether a column that usually is a prompt id wins over `prompt`.
-        step: the training step, best first; empty to look in the ranked list.
-        step_in_key: whether a prompt met at another step is another group.
-        reward: the total reward, best first; empty to look in the ranked lists.
-        parts: columns that are no reward parts; every other numeric column is one, they are summed, and
+        name: the name for `--format`.
+        framework: the framework whose trainer writes it, as in `advcli frameworks`; "" if it is the same as `name`.
+        requires: columns that must all exist for the format to be detected; `NAME:list`, `:object`,
+            `:number` or `:text` also require a kind.
+        forbids: columns none of which may exist.
+        layout: how rows are nested in a record: "rows", "ones", "lists", "nested", or "guess".
+        path: the list with one value or object per row; "" to detect it.
+        prompt: the columns that identify the prompt, best first: `A+B` for a combination of columns, `B?` for an optional
+            one; empty to use the ranked lists.
+        ids: whether a column with a usual name of a prompt id takes precedence over `prompt`.
+        step: the training step, best first; empty to use the ranked list.
+        step_in_key: whether the same prompt at another step is another group.
+        reward: the total reward, best first; empty to use the ranked lists.
+        parts: columns that are not reward parts; every other numeric column is one, they are summed, and
             a missing part is skipped. None if the format has no parts.
-        summed: False if parts have no total: the first one is the reward.
-        no_rewards: columns that are called like a reward and are none.
-        length: whether a column of lengths may be looked for.
+        summed: False if the parts have no total, so the first one is the reward.
+        no_rewards: columns that are named like a reward but are not one.
+        length: whether to look for a column of lengths.
         lengths: tokens per row, best first.
-        logged: the advantage that the trainer logged, best first; empty to look in the ranked list.
+        logged: the advantage logged by the trainer, best first; empty to use the ranked list.
         derived: columns that are computed from others.
-        filler: a column that is true where a row is no rollout.
-        evaluation: a column that is true where a row belongs to an evaluation; such rows are left out where others are.
-        rollout: what names the rollout within its group where rows share one, as `prompt`; empty where a row is one.
+        filler: a column that is true if a row is not a rollout.
+        evaluation: a column that is true if a row belongs to an evaluation; left out unless all rows do.
+        rollout: the columns that identify a rollout with several rows within its group, as in `prompt`; empty if each row is
+            a rollout.
         turn: the number of a row in its rollout, best first.
-        counts: what a row must meet to count, as `--where` takes it: rows that failed have no reward, whatever stands
-            there.
-        reads: formats of earlier versions of the same framework whose files it reads beside its own.
-        unique: a column that differs in every row: where rows share a value of it, the file is of another writer.
+        counts: conditions for a row to count, as in `--where`: failed rows have no valid reward, whatever the column
+            holds.
+        reads: formats of earlier versions of the same framework whose files may be mixed with its own.
+        unique: a column that differs in every row: if rows share a value of it, the file is by another writer.
         same: columns that must be equal in all rows of a group.
         checks: names of checks in `advcli.io.formats.traps`.
-        files: names to look for in a folder.
-        otherwise: names to look for in a folder that has no file of those of any format.
-        alone: whether every row is a group of its own, because the dump has no groups.
-        only: whether there may be no column but the required ones.
-        appended: whether a killed run leaves a line that breaks off, and goes on after it: such lines are skipped.
-        opener: how a file that is neither parquet nor JSON Lines becomes rows; None if the format has no such file.
-        join: "package.module:function", called with the path of a file; gives what completes each of its records from
-            the files beside it, or None. "" if everything is in one file.
+        files: file name patterns to look for in a folder.
+        otherwise: patterns to look for in a folder that has no file matching `files` of any format.
+        alone: whether every row is its own group, because the dump has no groups.
+        only: whether no columns other than the required ones may exist.
+        appended: whether a killed run leaves a truncated line that later lines are appended to; such lines are skipped.
+        opener: how to read rows from a file that is neither parquet nor JSON Lines; None for an ordinary file.
+        join: "package.module:function", called with the path of a file; returns a function that completes each of its
+            records from neighboring files, or None. "" if everything is in one file.
         summary: where the file comes from.
-        source: the writer, in the framework's own code.
+        source: the code in the framework that writes it.
         switch: the setting that makes the framework write it.
         traps: what a reader should know, one sentence each.
-        refusal: why nothing can be read from it, and what is needed instead; "" if it is read.
+        refusal: why it can't be read, and what to use instead; "" if it can.
     """
 
     name: str
@@ -147,5 +148,5 @@ class Format:
 
     @property
     def tells_nothing(self) -> bool:
-        """Whether it is only a kind of file, so that everything else is detected from the columns."""
+        """Whether it is only a file type, so that everything else is detected from the columns."""
         return self.opener is not None and not self.requires

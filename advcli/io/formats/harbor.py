@@ -6,7 +6,7 @@ from advcli.io.formats.format import Format
 from advcli.records.layout import Derived
 
 _HERE = "advcli.io.formats.harbor"
-# What may end a trial whose reward is valid all the same: the agent used up its budget, or refused.
+# Exceptions after which the reward is still valid: the agent used up its budget, or refused.
 _VALID = frozenset(
     (
         "AgentTimeoutError",
@@ -39,9 +39,9 @@ ROWS = (
         source="harbor/models/trial/result.py",
         switch="on by default: jobs/",
         traps=(
-            "the reward is that named 'reward', or the only one; of several others there is no total (--reward)",
-            "the reward of a trial that failed for no fault of the agent is not valid: missing",
-            "rewards of single steps are no rollouts, and trajectory.json (ATIF) holds no reward",
+            "the reward is the one named 'reward', or the only one; several others have no total (--reward)",
+            "the reward of a trial that failed through no fault of the agent is not valid: missing",
+            "step rewards are not rollouts, and trajectory.json (ATIF) holds no reward",
         ),
     ),
     Format(
@@ -58,13 +58,13 @@ ROWS = (
 
 
 def reward(verifier: object, exception: object, steps: object, valid: object) -> object:
-    """The reward of a trial, by Harbor's own rule; null where there is none, or none that is valid.
+    """The reward of a trial by Harbor's own rule; null if there is no valid one.
 
     Args:
         verifier: `verifier_result`.
         exception: `exception_info` of the trial.
-        steps: `step_results`, with exceptions of their own.
-        valid: `reward_valid`, which is written since 0.26.
+        steps: `step_results`, which have their own exceptions.
+        valid: `reward_valid`, written since 0.26.
 
     Example:
         >>> reward({"rewards": {"reward": 1.0, "style": 0.5}}, None, None, None)
@@ -89,14 +89,14 @@ def reward(verifier: object, exception: object, steps: object, valid: object) ->
 
 
 def _no_fault(exception: object, steps: object) -> bool:
-    """Whether whatever ended the trial and its steps leaves the reward valid."""
+    """Whether the reward is still valid after all exceptions of the trial and its steps."""
     inner = (
         [step.get("exception_info") for step in steps if isinstance(step, Mapping)]
         if isinstance(steps, list)
         else []
     )
-    result = [one for one in (exception, *inner) if isinstance(one, Mapping)]
-    return all(one.get("exception_type") in _VALID for one in result)
+    exceptions = [error for error in (exception, *inner) if isinstance(error, Mapping)]
+    return all(error.get("exception_type") in _VALID for error in exceptions)
 
 
 def agent(info: object) -> str:

@@ -15,7 +15,7 @@ _HERE = "advcli.io.formats.inspect_ai"
 _PREFIX = "reward/"
 _LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _ZSTD = 93
-# Fixed part of what stands before an entry of a zip archive.
+# Bytes of the fixed part of a zip entry's local header.
 _LOCAL_HEADER = 30
 
 ROWS = (
@@ -102,7 +102,7 @@ def _contents(samples: list[dict[str, Any]], name: str, remarks: tuple[str, ...]
 
 
 def rewards(sample: Mapping[str, Any]) -> dict[str, float | None]:
-    """A number for each scorer of a sample, null where it failed.
+    """A number for each scorer of a sample, null if the sample failed.
 
     Example:
         >>> rewards({"scores": {"match": {"value": "C"}, "parts": {"value": {"a": 0.5}}}, "error": None})
@@ -112,10 +112,10 @@ def rewards(sample: Mapping[str, Any]) -> dict[str, float | None]:
     result: dict[str, float | None] = {}
     for scorer, score in scores.items() if isinstance(scores, Mapping) else ():
         value = score.get("value") if isinstance(score, Mapping) else score
-        several = value.items() if isinstance(value, Mapping) else ((None, value),)
-        for key, one in several:
+        values = value.items() if isinstance(value, Mapping) else ((None, value),)
+        for key, part in values:
             name = _PREFIX + (scorer if key is None else f"{scorer}/{key}")
-            result[name] = None if sample.get("error") else _number(one)
+            result[name] = None if sample.get("error") else _number(part)
     return result
 
 
@@ -129,15 +129,15 @@ def _number(value: object) -> float | None:
 
 
 def _read(path: Path, file: "ZipFile", member: "ZipInfo") -> bytes:
-    """An entry, also one that is compressed with zstd, which zipfile takes from Python 3.14 on only."""
+    """An entry, including one compressed with zstd, which zipfile supports only from Python 3.14 on."""
     if member.compress_type != _ZSTD:
         return file.read(member)
     import pyarrow as pa
 
     with path.open("rb") as raw:
         raw.seek(member.header_offset)
-        before = raw.read(_LOCAL_HEADER)
-        raw.seek(int.from_bytes(before[26:28], "little") + int.from_bytes(before[28:30], "little"), 1)
-        packed = raw.read(member.compress_size)
-    result: bytes = pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read()
+        header = raw.read(_LOCAL_HEADER)
+        raw.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
+        compressed = raw.read(member.compress_size)
+    result: bytes = pa.CompressedInputStream(pa.BufferReader(compressed), "zstd").read()
     return result

@@ -18,7 +18,7 @@ ROWS = (
         source="lm_eval/loggers/evaluation_tracker.py",
         switch="--log_samples --output_path DIR",
         traps=(
-            "no groups: repeats of a document share one line and one metric, so every row is alone",
+            "no groups: repeats of a document share one line and one metric, so every row is its own group",
             "several metrics have no total: the first one is read (--reward for another)",
         ),
     ),

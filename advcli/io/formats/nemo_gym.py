@@ -17,7 +17,7 @@ ROWS = (
         traps=(
             "rows with mask_sample failed (no judge or no tool): left out, whatever their reward",
             "without _ng_task_index the input of the request is the key",
-            "the file is appended to: a repeated run has its rows twice (--dedup)",
+            "the file is appended to: a repeated run writes its rows twice (--dedup)",
         ),
     ),
 )

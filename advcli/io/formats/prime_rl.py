@@ -1,4 +1,4 @@
-"""Dumps of prime-rl: the format rows, and the join of the stream of traces with the updates written next to it."""
+"""Dumps of prime-rl, and the join of its stream of traces with the updates written next to it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -18,9 +18,9 @@ _DERIVED = (
     Derived("evaluation", ("run?", "info?"), f"{_HERE}:is_evaluation"),
 )
 _TRACE_TRAPS = (
-    "there is no reward as such: the total is the sum of score x weight over rewards that are not null",
-    "a trace of which ok is false failed; its rewards may be missing",
-    "traces of an agent that is not trained (a judge, a simulated user) are no rollouts: left out",
+    "no total reward is stored: it is the sum of score x weight over the rewards that are not null",
+    "a trace with ok=false failed; its rewards may be missing",
+    "traces of an agent that is not trained (a judge, a simulated user) are not rollouts: left out",
 )
 
 ROWS = (
@@ -30,7 +30,7 @@ ROWS = (
         layout="nested",
         path="traces",
         prompt=("group.id+agent.name?",),
-        # The step at which a rollout was shipped is only there for those that were; a group can lie across steps.
+        # Only shipped rollouts have a shipping step, and a group can span several steps.
         step=("info.dispatch.step", "run.work.step"),
         step_in_key=False,
         reward=("rewards.total",),
@@ -50,8 +50,8 @@ ROWS = (
             "the advantage is in annotations/ next to the stream: keep the folders together",
             "a rollout without an update was never shipped: it was filtered or left over, and has no advantage",
             "train and eval are mixed in one stream: rows of evaluation are left out",
-            "a killed run leaves a line that breaks off, at times in the middle: skipped",
-            "the steps of dispatch, arrival and shipping differ with asynchronous training: that of dispatch is read",
+            "a killed run leaves a truncated line, sometimes in the middle: skipped",
+            "with asynchronous training the steps of dispatch, arrival and shipping differ: the dispatch step is read",
             *_TRACE_TRAPS,
         ),
     ),
@@ -62,7 +62,7 @@ ROWS = (
         path="traces",
         prompt=("group.id+agent.name?",),
         step=("@step", "run.work.step"),
-        # A group is scored as a whole, and can lie across two folders of steps.
+        # A group is scored as a whole and can span two step folders.
         step_in_key=False,
         reward=("rewards.total",),
         lengths=("nodes.tokens",),
@@ -96,7 +96,7 @@ ROWS = (
         summary="prime-rl (spring to summer 2026): a rollout per line",
         source="prime_rl/orchestrator (before traces.jsonl)",
         switch="on by default: {output_dir}/rollouts/step_N/",
-        traps=("rows of which is_filtered is true were not trained on",),
+        traps=("rows with is_filtered=true were not trained on",),
     ),
     Format(
         name="prime-rl-tokens",
@@ -119,7 +119,7 @@ ROWS = (
         switch="trainer.enable_token_export=true: {output_dir}/token_exports/step_N/",
         traps=(
             "no reward and no group: the advantage of the first trained token stands in for the reward",
-            "a step without the file STABLE is not complete",
+            "a step without the file STABLE is incomplete",
         ),
     ),
 )
@@ -146,18 +146,18 @@ def is_evaluation(run: object, info: object) -> bool:
 
 @dataclass
 class Update:
-    """What was learnt of a trace after it was written.
+    """What was added to a trace after it was written.
 
     Attributes:
-        info: merged into the trace's own; the newest value wins.
-        advantages: branch → sum and number of the newest advantages of its tokens that are not 0.
+        info: merged into the trace's `info`; the newest value wins.
+        advantages: branch → sum and number of its tokens' newest non-zero advantages.
     """
 
     info: dict[str, Any] = field(default_factory=dict)
     advantages: dict[object, tuple[float, int]] = field(default_factory=dict)
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Take in the next update of the trace."""
+        """Merge the next update of the trace."""
         if isinstance(record.get("info"), Mapping):
             self.info = _merged(self.info, record["info"])
         branches = record.get("branches")
@@ -168,7 +168,7 @@ class Update:
                 self.advantages[branch.get("index")] = (sum(trained), len(trained))
 
     def advantage(self) -> float:
-        """The mean over all tokens whose advantage is not 0; 0 where there is none."""
+        """The mean over all tokens with a non-zero advantage; 0 if there are none."""
         total, count = (sum(part) for part in zip(*self.advantages.values(), strict=True))
         return total / count if count else 0.0
 
@@ -177,21 +177,21 @@ class Updates:
     """Completes the traces of an episode with their updates.
 
     Args:
-        found: id of a trace → its updates.
+        updates: id of a trace → its updates.
     """
 
-    def __init__(self, found: Mapping[str, Update]) -> None:
-        self._found = found
+    def __init__(self, updates: Mapping[str, Update]) -> None:
+        self._updates = updates
 
     def __call__(self, episode: dict[str, Any]) -> dict[str, Any]:
-        """The episode with the updates of its traces."""
+        """The episode with its traces updated."""
         traces = episode.get("traces")
-        if not isinstance(traces, list) or not self._found:
+        if not isinstance(traces, list) or not self._updates:
             return episode
         return {**episode, "traces": [self._completed(trace) for trace in traces]}
 
     def _completed(self, trace: Any) -> Any:  # noqa: ANN401  any JSON value
-        update = self._found.get(str(trace.get("id"))) if isinstance(trace, dict) else None
+        update = self._updates.get(str(trace.get("id"))) if isinstance(trace, dict) else None
         if update is None:
             return trace
         own = trace.get("info")
@@ -202,13 +202,13 @@ class Updates:
 
 
 def updates(stream: Path) -> Updates | None:
-    """What completes the traces of a stream.
+    """The updates for the traces of a stream.
 
     Args:
         stream: `traces/stream.jsonl`, or a chunk in `traces/stream/`.
 
     Returns:
-        What puts the updates into each episode; None where none are beside the stream.
+        A function that adds the updates to each episode; None if there are none next to the stream.
     """
     chunked = stream.parent.name == "stream"
     folder = (stream.parent.parent if chunked else stream.parent) / "annotations"
@@ -219,7 +219,7 @@ def updates(stream: Path) -> Updates | None:
 
 @lru_cache(maxsize=1)
 def _folded(files: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> Updates:
-    """The updates of all producers, in the order in which they were written; read again if a file has changed."""
+    """The updates of all producers in the order written; cached until a file changes."""
     del stamps
     result: dict[str, Update] = {}
     for file in files:
@@ -229,7 +229,7 @@ def _folded(files: tuple[Path, ...], stamps: tuple[tuple[int, int], ...]) -> Upd
 
 
 def _in_order(folder: Path) -> tuple[Path, ...]:
-    """The files of updates: one per producer, or its chunks; of a chunk that is being sealed the plain one."""
+    """The files of updates: one per producer, or its chunks; for a chunk that is being compressed, the plain file."""
     files = [
         file
         for file in (*folder.glob("*.jsonl*"), *folder.glob("*/[0-9]*.jsonl*"))
@@ -242,7 +242,7 @@ def _in_order(folder: Path) -> tuple[Path, ...]:
 
 
 def _records(file: Path) -> Iterator[dict[str, Any]]:
-    """The updates of a file; torn lines are skipped."""
+    """The updates in a file; truncated lines are skipped."""
     import pyarrow as pa
 
     with pa.input_stream(str(file), compression="detect") as lines:
@@ -265,7 +265,7 @@ def _lines(stream: Any) -> Iterator[bytes]:  # noqa: ANN401  arrow's class
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Two objects as one, also in their depth; where both have a value, the new one counts."""
+    """Two objects merged recursively; where both have a value, the new one wins."""
     both = {
         key: _merged(old[key], value)
         if isinstance(value, Mapping) and isinstance(old.get(key), Mapping)

@@ -16,7 +16,7 @@ ROWS = (
         traps=(
             "no step and no prompt id: prompts of equal text are one group",
             "the trainer takes 0.0 for a missing reward; here it is missing (--missing zero)",
-            "with compress: true the name ends in .gz, and the content is plain text: read all the same",
+            "with compress: true the name ends in .gz, but the content is plain text: read anyway",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""Tables and traces that were logged with trackio, in its SQLite database."""
+"""Tables and traces logged with trackio, in its SQLite database."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _HERE = "advcli.io.formats.trackio"
 _SOURCE = "trackio/sqlite_storage.py"
 _SWITCH = "trackio.log with a Table: {TRACKIO_DIR}/<project>.db"
-_RUNS = "of several runs in a database the newest one is read"
+_RUNS = "if a database has several runs, the newest one is read"
 
 ROWS = (
     Format(
@@ -47,7 +47,7 @@ ROWS = (
 
 
 def opened(path: Path, name: str) -> Contents | None:
-    """The rows of the table, or else the traces, that the newest run of a trackio database logged; None if it is another one.
+    """The rows of the table, or else the traces, logged by the newest run; None if it is not a trackio database.
 
     Raises:
         DataError: nothing of the kind was logged, or several tables were.
@@ -62,15 +62,15 @@ def opened(path: Path, name: str) -> Contents | None:
             result = read(database, name) if form or "traces" in tables else {}
             if result:
                 run, *others = reversed(result)
-                said = f"{name} holds {counted(len(result), 'run')}: the newest, '{run}', is read"
-                return Contents(result[run], format=form, remarks=(said,) if others else ())
+                remark = f"{name} holds {counted(len(result), 'run')}: the newest, '{run}', is read"
+                return Contents(result[run], format=form, remarks=(remark,) if others else ())
     raise DataError(
         f"{name}: a trackio database without a table or a trace", hint="a dump that the trainer writes"
     )
 
 
 def _tables(database: "sqlite3.Connection", name: str) -> dict[str, list[dict[str, Any]]]:
-    """The rows of the logged table of each run, those of its log calls one after the other."""
+    """The rows of the logged table of each run, in the order of the log calls."""
     result: dict[str, list[dict[str, Any]]] = {}
     keys: dict[str, None] = {}
     for run, step, text in database.execute("select run_name, step, metrics from metrics order by id"):
@@ -87,7 +87,7 @@ def _tables(database: "sqlite3.Connection", name: str) -> dict[str, list[dict[st
 
 
 def _logged(text: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Name and rows of each table among some metrics."""
+    """Name and rows of each table in a metrics object."""
     try:
         metrics = json.loads(text)
     except (ValueError, TypeError):
@@ -103,7 +103,7 @@ def _logged(text: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def _traces(database: "sqlite3.Connection", name: str) -> dict[str, list[dict[str, Any]]]:
-    """The traces of each run in the order in which they were logged."""
+    """The traces of each run, in the order logged."""
     del name
     result: dict[str, list[dict[str, Any]]] = {}
     query = (

@@ -1,6 +1,6 @@
-"""Known traps of formats: what a dump shows when one has snapped, one sentence each.
+"""Checks for known traps of formats; each returns a one-sentence warning or None.
 
-The catalog names the checks of a format; each looks at the narrow columns only.
+The catalog names the checks of a format. They use the columns of the first pass only.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,28 +23,28 @@ def found(
     *,
     results: Mapping[str, Callable[[], str | None]] | None = None,
 ) -> tuple[str, ...]:
-    """What the checks of the table's format have to say.
+    """The warnings of the checks of the table's format.
 
     Args:
-        table: the narrow columns.
-        kinds: the columns of the dump and what they hold.
-        results: what the checks `OF_ROWS` have to say, where the rows are not in the table.
+        table: the columns of the first pass.
+        kinds: column of the dump → kind.
+        results: functions that replace the checks in `OF_ROWS`, if the rows are not in the table.
     """
     results = results or {}
-    said = (
+    warnings = (
         results[name]() if name in results else CHECKS[name](table, kinds)
         for name in table.choice.rules.checks
     )
-    return tuple(text for text in said if text)
+    return tuple(text for text in warnings if text)
 
 
 def same_rows_at_several_steps(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """A generation batch that was written again under a later step: the same prompts and rewards in the same order."""
+    """Warn about a generation batch logged again at a later step: the same prompts and rewards in the same order."""
     del kinds
     if table.step is None or table.choice.dedup:
         return None
     blocks: dict[tuple[bytes, bytes], int] = {}
-    again: list[int] = []
+    repeated: list[int] = []
     for code, rows in _steps(table):
         rewards = table.rewards[rows]
         if len(set(rewards[np.isfinite(rewards)].tolist())) < 2:
@@ -52,23 +52,23 @@ def same_rows_at_several_steps(table: RewardTable, kinds: Mapping[str, str]) -> 
         logged = b"" if table.logged is None else table.logged[rows].tobytes()
         block = (table.key[rows].tobytes(), rewards.tobytes() + logged)
         if block in blocks:
-            again.append(code)
+            repeated.append(code)
         blocks.setdefault(block, code)
-    return again_said(again, table.step_names)
+    return again_said(repeated, table.step_names)
 
 
-def again_said(again: Sequence[int], names: Sequence[str]) -> str | None:
+def again_said(repeated: Sequence[int], names: Sequence[str]) -> str | None:
     """The warning about steps that repeat the rows of an earlier one."""
-    if not again:
+    if not repeated:
         return None
     return (
-        f"{counted(len(again), 'step')} {verb(len(again), 'holds', 'hold')} the rows of an earlier step again "
-        f"(the first: step {names[again[0]]}), as when one generation batch is logged at several steps; try --dedup"
+        f"{counted(len(repeated), 'step')} {verb(len(repeated), 'holds', 'hold')} the rows of an earlier step again "
+        f"(the first: step {names[repeated[0]]}), as when one generation batch is logged at several steps; try --dedup"
     )
 
 
 def evaluation_rows(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """Two sizes of groups within one step: rows of training and of evaluation in one file."""
+    """Warn about several group sizes within one step: training and evaluation rows in one file."""
     del kinds
     return sizes_said({code: _sizes(table, rows) for code, rows in _steps(table)}, table.step_names)
 
@@ -92,7 +92,7 @@ def sizes_said(sizes: Mapping[int, Collection[int]], names: Sequence[str]) -> st
 
 
 def numbers_from_log_extra(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """Warn about numeric columns of the user that look like reward functions."""
+    """Warn about numeric columns, logged by the user, that look like reward functions."""
     odd = [
         name
         for name, _ in table.choice.rewards
@@ -110,7 +110,7 @@ def numbers_from_log_extra(table: RewardTable, kinds: Mapping[str, str]) -> str 
 
 
 def overlong_penalty(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """A score that stands before the penalty for long responses, which training used."""
+    """Warn about a score without the overlong penalty that training used."""
     if "overlong_reward" not in kinds or any(name == "overlong_reward" for name, _ in table.choice.rewards):
         return None
     return (
@@ -120,7 +120,7 @@ def overlong_penalty(table: RewardTable, kinds: Mapping[str, str]) -> str | None
 
 
 def rewards_of_other_rows(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """NeMo-RL's rewards under dynamic sampling are those of other rows."""
+    """Warn that NeMo-RL's rewards under dynamic sampling belong to other rows."""
     if "filtered_rewards" not in kinds:
         return None
     used = [name for name, _ in table.choice.rewards]
@@ -133,13 +133,13 @@ def rewards_of_other_rows(table: RewardTable, kinds: Mapping[str, str]) -> str |
 
 
 def no_advantage_yet(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """prime-rl's window of all arrivals, which is written before groups are scored."""
+    """Warn about prime-rl's file of all arrivals, which is written before groups are scored."""
     del kinds
     return none_logged_said(logged=table.logged is not None and bool(np.isfinite(table.logged).any()))
 
 
 def none_logged_said(*, logged: bool) -> str | None:
-    """The warning about a window without any logged advantage."""
+    """The warning about a prime-rl file without any logged advantage."""
     if logged:
         return None
     return (
@@ -149,20 +149,20 @@ def none_logged_said(*, logged: bool) -> str | None:
 
 
 def no_updates(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """A stream of prime-rl without the updates that hold its advantages."""
+    """Warn about a prime-rl stream without the updates that hold its advantages."""
     if table.choice.logged is not None or "info.advantage" in kinds:
         return None
     return "no advantage is logged: there are no updates in annotations/ next to the stream"
 
 
 def no_groups(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """lm-eval's lines, each of which holds all repeats of a document with one metric."""
+    """Warn that each line of lm-eval holds all repeats of a document with one metric."""
     del table, kinds
-    return "no groups: the repeats of a document share one row and one metric, so every row is alone"
+    return "no groups: the repeats of a document share one row and one metric, so every row is its own group"
 
 
 def several_metrics(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """Metrics that have no total, of which one is read."""
+    """Warn about several metrics without a total, of which one is read."""
     read = [name for name, _ in table.choice.rewards]
     other = [name for name in table.choice.others if kinds.get(name) == "number" and name not in _NO_METRICS]
     if not other:
@@ -172,7 +172,7 @@ def several_metrics(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
 
 
 def several_splits(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """Training and evaluation files read as one data set."""
+    """Warn about training and evaluation files read as one data set."""
     del kinds
     evals = [name for name in table.names if name.rpartition("/")[2].startswith("eval")]
     if not evals or len(evals) == len(table.names):
@@ -184,7 +184,7 @@ def several_splits(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
 
 
 def already_normalised(table: RewardTable, kinds: Mapping[str, str]) -> str | None:
-    """ROLL's logging board holds rewards after normalisation."""
+    """Warn that ROLL's logging board holds normalised rewards."""
     del table, kinds
     return "the rewards of this file are already normalised: advantages of them are not those of the run"
 
@@ -208,11 +208,11 @@ CHECKS: Mapping[str, Check] = {
 """The checks that a format can name."""
 
 OF_ROWS = ("same_rows_at_several_steps", "evaluation_rows", "no_advantage_yet")
-"""Those that look at the rows."""
+"""The checks that need the rows."""
 
 
 def _steps(table: RewardTable) -> list[tuple[int, "np.ndarray"]]:
-    """The rows of each step, in order of first appearance; all rows where there is none."""
+    """The rows of each step, in order of first appearance; all rows as step -1 if there are no steps."""
     usable = np.flatnonzero(table.key >= 0)
     if table.step is None:
         return [(-1, usable)]

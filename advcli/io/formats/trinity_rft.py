@@ -75,7 +75,7 @@ def rollout(eid: object) -> str | None:
 
 
 def rollout_of_database(task: object, run: object, version: object) -> str:
-    """The name of a rollout in the database, which has no batch.
+    """The name of a rollout in the database, which has no batch number.
 
     Example:
         >>> rollout_of_database("0", 1, 4)
@@ -85,7 +85,7 @@ def rollout_of_database(task: object, run: object, version: object) -> str:
 
 
 def opened(path: Path, name: str) -> Contents | None:
-    """The experiences of a database of Trinity-RFT, without their blobs; None if it is another one.
+    """The experiences in a Trinity-RFT database, without their blobs; None if it is another database.
 
     Raises:
         DataError: several tables hold experiences.

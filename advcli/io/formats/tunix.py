@@ -18,7 +18,7 @@ ROWS = (
         source="tunix/utils/trajectory_logger.py",
         switch="a log directory in the metrics options (agentic GRPO)",
         traps=(
-            "no step: group ids tell the groups apart",
+            "no step: groups are identified by the group id",
             "the reward is the environment's; that of the trainer's reward functions can differ",
             "rows of training and evaluation are mixed",
         ),
@@ -27,10 +27,10 @@ ROWS = (
 
 
 def group(group_id: object, original: object) -> object:
-    """What the rows of a group share: its id, at times only in the input that it came with.
+    """The key of a row's group: the group id, which is sometimes only in the original input.
 
     Args:
-        group_id: the column; null where it is empty.
+        group_id: the column; null if empty.
         original: the input as a Python literal.
 
     Example:

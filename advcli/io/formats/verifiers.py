@@ -7,9 +7,9 @@ _TOTAL = Derived("rewards.total", ("rewards",), "advcli.io.formats.derived:weigh
 _SAMPLED = Derived("nodes.tokens", ("nodes",), "advcli.io.formats.derived:sampled_tokens")
 _JUDGE = Derived("another agent's trace", ("agent",), "advcli.io.formats.derived:not_trained")
 _TRACE_TRAPS = (
-    "there is no reward as such: the total is the sum of score x weight over rewards that are not null",
-    "a trace of which ok is false failed; its rewards may be missing",
-    "traces of an agent that is not trained (a judge, a simulated user) are no rollouts: left out",
+    "no total reward is stored: it is the sum of score x weight over the rewards that are not null",
+    "a trace with ok=false failed; its rewards may be missing",
+    "traces of an agent that is not trained (a judge, a simulated user) are not rollouts: left out",
 )
 
 ROWS = (
@@ -17,7 +17,7 @@ ROWS = (
         name="verifiers",
         requires=("example_id", "reward", "completion"),
         forbids=("is_filtered", "traces", "turns"),
-        # It counts within one file.
+        # example_id is only unique within a file.
         prompt=("@file?+example_id",),
         reward=("reward",),
         counts=("error is null",),
@@ -28,7 +28,7 @@ ROWS = (
         traps=(
             "rows with an error failed: left out, whatever their reward",
             "example_id counts within one file",
-            "each metric is copied to the top level: these are no reward functions",
+            "each metric is copied to the top level: these are not reward functions",
             "'verifiers validate' and GEPA write other files of the same name",
         ),
     ),

@@ -14,7 +14,7 @@ ROWS = (
     Format(
         name="verl",
         requires=("input", "output", "score", "step"),
-        # verl v1 writes a uid per row, which is no prompt id.
+        # In verl v1, the uid identifies the row, not the prompt.
         forbids=("uid",),
         prompt=("input",),
         ids=True,
@@ -30,8 +30,8 @@ ROWS = (
                 "twice (--n)"
             ),
             _OVERLONG,
-            "of the DAPO recipe the reward extras (acc, pred, at times score) can belong to other rows",
-            "from 0.8 on, values that JSON does not know are strings: 'tensor(-0.25)'",
+            "in the DAPO recipe the reward extras (acc, pred, sometimes score) can belong to other rows",
+            "from 0.8 on, values that JSON can't represent are strings: 'tensor(-0.25)'",
             _RESUME,
         ),
     ),
@@ -40,7 +40,7 @@ ROWS = (
         framework="verl",
         requires=("input", "output", "score", "step", "uid:text"),
         prompt=("uid.prompt",),
-        # A run that was updated between two steps has files of both.
+        # A run whose verl was upgraded between two steps has files of both formats.
         reads=("verl",),
         step=("step",),
         reward=("score",),
@@ -60,8 +60,8 @@ ROWS = (
         source="verl/trainer/ppo/v1/trainer_base.py, _write_generations",
         switch=_SWITCH,
         traps=(
-            "the uid is unique per row: its last two parts are taken off to find the prompt",
-            "rows whose uid begins with 'pad' only fill up the batch: left out",
+            "the uid is unique per row: without its last two parts it identifies the prompt",
+            "rows whose uid begins with 'pad' are padding: left out",
             "the outputs of a session share its final reward: they are one rollout",
             "with parameter_sync_step above 1 a file holds several batches: batch-level estimators differ",
             _RESUME,

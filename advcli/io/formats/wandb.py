@@ -1,4 +1,4 @@
-"""Tables that were logged with W&B, as they lie in the folder of a run."""
+"""Tables logged with W&B, in the folder of a run."""
 
 import json
 import re
@@ -32,10 +32,10 @@ ROWS = (
 
 
 def opened(path: Path, name: str) -> Contents | None:
-    """The rows of a table; None if the document is none.
+    """The rows of a table; None if the document is not a table.
 
     Raises:
-        DataError: two columns have one name, or a row has not as many values as there are columns.
+        DataError: two columns have the same name, or the number of values in a row differs from the number of columns.
     """
     table = json.loads(path.read_bytes())
     columns, data = table.get("columns"), table.get("data")

@@ -37,7 +37,7 @@ ROWS = (
 
 
 def group(group_id: object, prompt: object, rollout_id: object) -> object:
-    """What the rows of a group share: its id, or the prompt where it has none; for the summary some text.
+    """The key of a row's group: the group id, or the prompt if it is null; a fixed text for the summary line.
 
     Example:
         >>> group(40, [], 7), group(None, [{"role": "user"}], 7), group(None, None, None)

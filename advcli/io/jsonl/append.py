@@ -1,9 +1,8 @@
-r"""New keys put into many lines at once.
+r"""Fast path: inserts new keys into many lines at once.
 
-Where every line of a block is one object that ends in a brace right behind its last value, as all writers have it, the
-output is the block cut at those braces, with the new keys of each line between the pieces: arrow joins the two, and no line
-becomes a Python object. A block with anything else (blank lines, blanks before the brace, lines that were skipped, a
-missing end) is left to `jsonl`, line by line.
+If every line of a block is one object whose closing brace directly follows its last value, as all writers produce it, the
+block is cut at those braces and arrow joins the pieces with the new keys, without a Python object per line.
+Any other block (blank lines, blanks before the brace, skipped lines, a missing line end) is left to `read`, line by line.
 """
 
 from collections.abc import Collection
@@ -17,27 +16,27 @@ from advcli.io.jsonl.blocks import Block
 from advcli.io.jsonl.suffixes import Suffixes
 
 _RETURN, _OPEN, _CLOSE, _BLANK = b"\r{} "
-# Offsets of arrow's short arrays have 32 bits.
-_LONGEST = 1 << 30
+# Arrow's binary arrays have 32-bit offsets.
+_MAX_BYTES = 1 << 30
 
 
 def inserted(block: Block, dropped: Collection[int], suffixes: Suffixes) -> list[memoryview] | None:
-    """A block with the new keys in each line.
+    """A block with the new keys inserted into each line.
 
     Args:
         block: some lines.
         dropped: numbers of lines to leave out.
-        suffixes: the new keys of the rows that follow.
+        suffixes: the new keys of the next rows.
 
     Returns:
-        Its bytes in pieces; None where the block is not as simple as that.
+        Its bytes in pieces; None if the block is not that simple.
     """
     braces = _braces(block)
     if braces is None or (dropped and any(block.first + row in dropped for row in range(len(braces)))):
         return None
     new = suffixes.take(len(braces))
     if len(new) < len(braces):
-        # The caller finds that there are not enough.
+        # The caller reports the missing rows.
         return None
     offsets = np.concatenate([[0], braces]).astype(np.int32)
     pieces = pa.BinaryArray.from_buffers(
@@ -48,9 +47,9 @@ def inserted(block: Block, dropped: Collection[int], suffixes: Suffixes) -> list
 
 
 def _braces(block: Block) -> NDArray[np.int64] | None:
-    """Where the last brace of each line is; None unless all lines are simple."""
+    """The position of each line's closing brace; None unless all lines are simple."""
     data, ends = block.data, block.ends
-    if not data.endswith(b"\n") or len(data) > _LONGEST:
+    if not data.endswith(b"\n") or len(data) > _MAX_BYTES:
         return None
     text = np.frombuffer(data, np.uint8)
     starts = np.concatenate([[0], ends[:-1] + 1])
@@ -63,7 +62,7 @@ def _braces(block: Block) -> NDArray[np.int64] | None:
 
 
 def _bytes_of(array: pa.Array) -> memoryview:
-    """All values one after the other."""
+    """All values, concatenated."""
     _, offsets, data = array.buffers()
     ends = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1]
     return memoryview(data)[int(ends[0]) : int(ends[-1])]

@@ -1,4 +1,4 @@
-"""The lines of a file in blocks, so that C++ can look at thousands of them at once."""
+"""The lines of a file in blocks, so that C++ can process thousands of them at once."""
 
 import io
 from collections.abc import Generator, Iterator
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from advcli.common.errors import DataError
 from advcli.common.wording import megabytes
-from advcli.io.readahead import beside
+from advcli.io.readahead import readahead
 from advcli.io.sources.find import stream
 from advcli.records.table import Source
 
-# Bytes of a block. The first one is small: it is often all that is looked at.
+# Bytes of a block. The first one is smaller, because often no more is read.
 _FIRST = 1 << 20
 _SIZE = 2 << 20
 _PIECE = 1 << 16
 _NEWLINE = 10
-# A line with so many bytes is a long one.
+# Bytes from which on a line counts as long.
 _LONG = 512
 
 
@@ -29,8 +29,8 @@ class Block:
     r"""Some consecutive lines.
 
     Attributes:
-        first: the number of the first line, from 1.
-        data: the lines, each with its end; only the last of a file may have none, and then it is a block of its own.
+        first: the number of the first line, counted from 1.
+        data: the lines with their line ends; a last line of a file without one is a block of its own.
     """
 
     first: int
@@ -38,44 +38,44 @@ class Block:
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
-        """Where the line ends are."""
+        """The positions of the line ends."""
         if self.data.find(b"\n", 0, _LONG) >= 0:
             return np.flatnonzero(np.frombuffer(self.data, np.uint8) == _NEWLINE)
-        # One look-up per line takes less than one per byte, if all lines are as long as the first.
+        # For long lines, one find() per line is faster than comparing every byte.
         result, find, end = [], self.data.find, -1
         while (end := find(b"\n", end + 1)) >= 0:
             result.append(end)
         return np.array(result, dtype=np.int64)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        r"""Each line with its number, split at \\n only: U+2028 and the like are legal in a JSON string."""
+        r"""Each line with its number, split at \\n only, because U+2028 and the like are legal in a JSON string."""
         return enumerate(io.BytesIO(self.data), start=self.first)
 
 
 def blocks(
-    source: Source, first: int | None = None, *, size: int | None = None, apart: bool = True
+    source: Source, first: int | None = None, *, size: int | None = None, threaded: bool = True
 ) -> Generator[Block]:
-    """The lines of a source, decompressed; the next are read while these are used.
+    """The lines of a source, decompressed, with readahead.
 
     Args:
         source: a source of lines.
-        first: about how many bytes the first block has; None for the usual number.
-        size: bytes of the others; None for as many as are best to be parsed.
-        apart: False to read in the thread that asks, unless they have to be decompressed.
+        first: approximate bytes of the first block; None for the default.
+        size: bytes of the others; None for the best size for parsing.
+        threaded: False to read in the caller's thread, unless the source is compressed.
 
     Raises:
-        DataError: the file breaks off; the lines before come first.
+        DataError: the file is truncated; raised after the lines before.
     """
-    apart = is_long(source) and (apart or source.codec is not None)
-    return beside(_blocks(source, first or size or _FIRST, size or _SIZE), apart=apart)
+    threaded = is_long(source) and (threaded or source.codec is not None)
+    return readahead(_blocks(source, first or size or _FIRST, size or _SIZE), threaded=threaded)
 
 
 def is_long(source: Source) -> bool:
-    """Whether a source has more than a block, so that a thread pays."""
+    """Whether a source has more than one block, so that a thread pays off."""
     try:
         return source.path.stat().st_size > _FIRST
     except OSError:
-        # Opening it says why.
+        # Opening the file reports the error.
         return False
 
 
@@ -86,8 +86,8 @@ def _blocks(source: Source, first: int, more: int) -> Generator[Block]:
             try:
                 pieces = _read(file, size, rest, source, number)
                 error = None
-            except _BrokenOffError as found:
-                pieces, error = found.pieces, found.reason
+            except _TruncatedError as broken_off:
+                pieces, error = broken_off.pieces, broken_off.reason
             last = pieces.pop()
             cut = last.rfind(b"\n") + 1
             if cut:
@@ -95,7 +95,7 @@ def _blocks(source: Source, first: int, more: int) -> Generator[Block]:
                 lengths = np.diff(block.ends, prepend=-1)
                 if lengths.max() > source.max_line:
                     raise _too_long(source, number + int((lengths > source.max_line).argmax()))
-                # Here, in the thread that reads: whoever uses a block asks for them.
+                # Computes `block.ends` in the reading thread, for whoever uses the block.
                 number += len(block.ends)
                 yield block
                 rest = last[cut:]
@@ -113,7 +113,7 @@ def _blocks(source: Source, first: int, more: int) -> Generator[Block]:
 
 
 def _too_long(source: Source, number: int) -> DataError:
-    """The error for a line that is longer than a line may be."""
+    """The error for a line that is longer than the limit."""
     return DataError(
         f"{source.name}:{number}: the line is longer than {megabytes(source.max_line)}",
         hint=f"--max-line {megabytes(2 * source.max_line).replace(' ', '')}, if that is no mistake",
@@ -121,34 +121,34 @@ def _too_long(source: Source, number: int) -> DataError:
 
 
 def _read(file: BinaryIO, size: int, rest: bytes, source: Source, number: int) -> list[bytes]:
-    """What is left of the last line and about `size` bytes more; a line end is in the last piece unless it is the end."""
+    """`rest`, and about `size` bytes more; the last piece contains a line end, except at the end of the file."""
     pieces, held, line = [rest], 0, len(rest)
-    most = _PIECE if source.codec else size
+    limit = _PIECE if source.codec else size
     while held < size or b"\n" not in pieces[-1]:
         try:
-            # One read of the decompressor, and a short one, so that little is lost with an error.
-            piece = file.read1(most)  # type: ignore[attr-defined]
+            # A single short read of the decompressor, so that little data is lost if it fails.
+            piece = file.read1(limit)  # type: ignore[attr-defined]
         except OSError as error:
-            raise _BrokenOffError(_ending(pieces), error) from error
+            raise _TruncatedError(_joined(pieces), error) from error
         if not piece:
-            return _ending(pieces)
+            return _joined(pieces)
         pieces.append(piece)
         held += len(piece)
         end = piece.rfind(b"\n")
         line = line + len(piece) if end < 0 else len(piece) - end - 1
         if line > source.max_line:
-            before = sum(one.count(b"\n") for one in pieces)
+            before = sum(data.count(b"\n") for data in pieces)
             raise _too_long(source, number + before)
     return pieces
 
 
-def _ending(pieces: list[bytes]) -> list[bytes]:
-    """The same bytes, the last line end in the last piece."""
+def _joined(pieces: list[bytes]) -> list[bytes]:
+    """The same bytes as one piece, which then contains the last line end."""
     return [b"".join(pieces)]
 
 
-class _BrokenOffError(Exception):
-    """A file breaks off, and what came before."""
+class _TruncatedError(Exception):
+    """A file is truncated; holds the data before."""
 
     def __init__(self, pieces: list[bytes], reason: OSError) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""A whole file as one JSON value: an array of records, or one pretty-printed object.
+"""Files that are one JSON value: an array of records, or one pretty-printed object.
 
 oat writes arrays, rllm a file per episode, NeMo-RL's evaluation an object around a list.
 """
@@ -9,18 +9,18 @@ from typing import Any, BinaryIO
 
 from advcli.io.jsonl import spans
 
-# A document may be so many times as long as a line.
-_LINES = 16
+# A document may be this many times the maximum line length.
+_MAX_LINES = 16
 _BOM = "\ufeff"
-# Ends of a first line that goes on in the next one.
-_OPEN = (b"{", b"[", b",", b":")
+# Endings of a first line that continues on the next one.
+_CONTINUED = (b"{", b"[", b",", b":")
 
 
 class Broken(Exception):  # noqa: N818  never leaves the readers, which know the file
-    """A JSON document that is cut off, or several of them.
+    """A JSON document that is truncated, or several of them.
 
     Args:
-        line: where, counted from 1.
+        line: the line of the error, counted from 1.
         what: what is wrong.
     """
 
@@ -31,10 +31,10 @@ class Broken(Exception):  # noqa: N818  never leaves the readers, which know the
 
 
 class TooLarge(Exception):  # noqa: N818  never leaves the readers, which know the file
-    """A JSON document that takes more memory than anybody meant it to.
+    """A JSON document that is too large to be read into memory.
 
     Args:
-        limit: the bytes that it may have.
+        limit: the maximum size in bytes.
     """
 
     def __init__(self, limit: int) -> None:
@@ -43,26 +43,26 @@ class TooLarge(Exception):  # noqa: N818  never leaves the readers, which know t
 
 
 def is_document(file: BinaryIO, max_line: int) -> bool:
-    """Whether a file is one JSON value that is not one object on one line.
+    """Whether a file is one JSON value, other than an object on one line.
 
     Args:
         file: the bytes, decompressed, from the start.
-        max_line: bytes that a line may have.
+        max_line: the maximum line length in bytes.
 
     Raises:
-        Broken: its first line opens a value, and the file is not that value.
-        TooLarge: it is many times as long as a line may be.
+        Broken: the first line opens a value, but the file is not one JSON value.
+        TooLarge: it is many times longer than a line may be.
     """
     head = b""
     try:
         first = _first_line(file, max_line)
         if len(first) >= max_line and not first.endswith(b"\n"):
-            # Too long: the reader of lines says so.
+            # Too long: the line reader reports it.
             return False
         head = first.removeprefix(b"\xef\xbb\xbf").strip()
-        if not head.startswith((b"[", b"{")) or (head.startswith(b"{") and not head.endswith(_OPEN)):
+        if not head.startswith((b"[", b"{")) or (head.startswith(b"{") and not head.endswith(_CONTINUED)):
             return False
-        largest = _LINES * max_line
+        largest = _MAX_LINES * max_line
         rest = file.read(largest)
         if len(rest) == largest and head in (b"{", b"["):
             raise TooLarge(largest)
@@ -72,12 +72,12 @@ def is_document(file: BinaryIO, max_line: int) -> bool:
             raise Broken(error.lineno, error.msg.lower()) from error
         return False
     except (ValueError, RecursionError, OSError, MemoryError):
-        # Not one value, or cut off: the reader of lines says where.
+        # Not one value, or truncated: the line reader reports where.
         return False
 
 
 def texts(data: bytes) -> Iterator[str]:
-    """The text of each record of a document, each on one line."""
+    """The text of each record of a document, on one line."""
     text = data.decode("utf-8", "surrogatepass").removeprefix(_BOM)
     start = len(text) - len(text.lstrip())
     if text[start] == "{":
@@ -87,18 +87,18 @@ def texts(data: bytes) -> Iterator[str]:
         yield spans.on_one_line(text[begin:end])
 
 
-def _first_line(file: BinaryIO, most: int) -> bytes:
-    """The first line that is not blank, with the blank ones before it, as far as they are no longer than a line may be."""
-    lines, left = [], most
-    while left > 0 and (line := file.readline(left)):
+def _first_line(file: BinaryIO, limit: int) -> bytes:
+    """The first non-blank line and the blank ones before it, at most `limit` bytes."""
+    lines, remaining = [], limit
+    while remaining > 0 and (line := file.readline(remaining)):
         lines.append(line)
-        left -= len(line)
+        remaining -= len(line)
         if line.strip():
             break
     return b"".join(lines)
 
 
 def _records(value: Any) -> list[Any]:  # noqa: ANN401  any JSON value
-    """The records of a document; none if it holds something else."""
+    """The records of a document; empty if it holds anything else."""
     items = value if isinstance(value, list) else [value]
     return items if all(isinstance(item, dict) for item in items) else []

@@ -1,9 +1,8 @@
-"""A few fields of many lines at once, read in C.
+"""Fast path: reads a few fields of many lines at once in C.
 
-What the fields hold is learnt from the first rows, which were read line by line. msgspec looks for them and passes over
-everything else; where it refuses, arrow is asked, which knows NaN and Infinity. Wherever a block holds anything that neither
-takes (another type, a broken line, a name that may not be there), it is left to `jsonl`, which reads what Python reads
-and says what is wrong; so the only difference is time.
+The field types are taken from the first rows, which are read line by line. msgspec decodes the fields and skips
+everything else; if it fails, arrow is tried, which accepts NaN and Infinity. A block that neither accepts (another type, a
+broken line, a refused name) is left to `read`, which parses it with Python's json and reports errors; the result is the same.
 """
 
 import re
@@ -24,40 +23,40 @@ from advcli.io.collect.cells import one_array
 from advcli.io.jsonl.blocks import Block
 
 _RETURN, _OPEN, _CLOSE = b"\r{}"
-# A line longer than that is left to Python.
-_PARSED = 1 << 20
-# Arrow reads these as numbers, Python does not.
+# Longer lines are left to Python.
+_MAX_LINE = 1 << 20
+# Arrow accepts these as numbers, Python doesn't.
 _NO_NUMBER = re.compile(rb"[:,\[]\s*(?:-NaN|-?Inf)(?![A-Za-z])")
-# Above, a float does not tell integers apart.
-_EXACT = float(2**53)
-# A field of this type is an error wherever it is there: no text is as long.
+# From 2^53 on, a float can't represent every integer.
+_MAX_EXACT = float(2**53)
+# A field of this type always fails to decode, because no text is that long.
 _Never = Annotated[str, msgspec.Meta(min_length=1 << 40)]
 _PYTHON = {pa.string(): str, pa.int64(): int, pa.float64(): float}
-_Way: TypeAlias = Callable[[bytes, int], dict[str, pa.Array] | None]
-"""Reads lines, given how many they are; None if one is not as expected."""
+_Decoder: TypeAlias = Callable[[bytes, int], dict[str, pa.Array] | None]
+"""Reads lines, given their number; None if one is not as expected."""
 
 
 @dataclass
 class FieldTypes:
-    """What is known of some fields: of one file, or of those before it with the same fields.
+    """The known types of some fields, shared by files with the same fields.
 
     Attributes:
-        types: what each field holds; empty before the first lines.
-        ways: how lines with such fields are read, tried in turn.
+        types: field → its type; empty before the first lines.
+        ways: readers of lines with such fields, tried in turn.
     """
 
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
-    ways: tuple[_Way, ...] = ()
+    ways: tuple[_Decoder, ...] = ()
 
 
 class Reader:
-    """Reads blocks of lines whose fields hold what they held at the beginning.
+    """Reads blocks of lines whose fields have the types of the first rows.
 
     Args:
         name: the source.
         columns: the fields.
         refused: names that no line may have.
-        learnt: what is known of these fields, and gets what becomes known.
+        learnt: the field types, which `learn` updates.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class Reader:
         self._learnt = learnt or FieldTypes()
 
     def learn(self, cells: Mapping[str, Sequence[Any]]) -> None:
-        """Take the types of the fields from rows that were read in Python."""
+        """Take the field types from rows that were read in Python."""
         types = {name: kind for name in self._columns if (kind := _type_of(cells[name])) is not None}
         new = len(types) == len(self._columns) and types != self._learnt.types
         if new and types.keys().isdisjoint(self._refused):
@@ -81,7 +80,7 @@ class Reader:
 
         Args:
             block: some lines.
-            lines: what `numbers` says of them.
+            lines: the result of `numbers` for the block.
         """
         if lines is None or not self._learnt.types:
             return None
@@ -92,17 +91,17 @@ class Reader:
         return None
 
 
-def _ways(types: Mapping[str, pa.DataType], refused: Sequence[str]) -> tuple[_Way, ...]:
-    """What is tried in turn."""
+def _ways(types: Mapping[str, pa.DataType], refused: Sequence[str]) -> tuple[_Decoder, ...]:
+    """The readers to try in turn."""
     try:
         return _Msgspec(types, refused), _Arrow(types, refused)
     except ValueError:
-        # It takes no quote, backslash or control character in a name.
+        # msgspec rejects field names with a quote, backslash or control character.
         return (_Arrow(types, refused),)
 
 
 class _Msgspec:
-    """Objects with the fields that are wanted; a NaN is an error, and so is a name that may not be there."""
+    """Decodes the requested fields with msgspec, which fails on NaN and on refused names."""
 
     def __init__(self, types: Mapping[str, pa.DataType], refused: Sequence[str]) -> None:
         kinds = [_PYTHON[kind] | None for kind in types.values()] + [_Never] * len(refused)
@@ -125,7 +124,7 @@ class _Msgspec:
 
 
 class _Arrow:
-    """The fields of lines with NaN and Infinity, as Python reads them, in about four times the time."""
+    """Decodes the requested fields with arrow, which accepts NaN and Infinity like Python, about four times slower."""
 
     def __init__(self, types: Mapping[str, pa.DataType], refused: Sequence[str]) -> None:
         schema = pa.schema({**dict.fromkeys(refused, pa.string()), **types})
@@ -133,13 +132,13 @@ class _Arrow:
         self._types, self._refused = types, refused
 
     def __call__(self, data: bytes, rows: int) -> dict[str, pa.Array] | None:
-        # A name whose value is null looks like one that is not there.
-        if any(name.encode() in data for name in self._refused) or _odd_number(data):
+        # In arrow's result, a refused name with value null looks absent.
+        if any(name.encode() in data for name in self._refused) or _has_invalid_number(data):
             return None
         try:
             table = pj.read_json(
                 pa.BufferReader(data),
-                read_options=pj.ReadOptions(block_size=_PARSED),
+                read_options=pj.ReadOptions(block_size=_MAX_LINE),
                 parse_options=self._options,
             )
         except pa.ArrowException:
@@ -150,10 +149,10 @@ class _Arrow:
 
 
 def _type_of(cells: Sequence[Any]) -> pa.DataType | None:
-    """What a field holds; None if it is nothing that can be read in this way."""
+    """The type of a field; None if it can't be read by a fast path."""
     kinds = {type(cell) for cell in cells} - {type(None)}
     if not kinds or kinds == {str}:
-        # Where there is only null so far, a number that comes later sends its block to Python.
+        # Only nulls so far: a later block with a number is read by Python.
         return pa.string()
     if kinds == {int}:
         return pa.int64()
@@ -161,10 +160,10 @@ def _type_of(cells: Sequence[Any]) -> pa.DataType | None:
 
 
 def numbers(block: Block) -> NDArray[np.int64] | None:
-    """The number of each line that is not blank; None unless they are UTF-8 and begin and end with a brace.
+    """The line number of each non-blank line; None unless all are UTF-8 and begin and end with a brace.
 
-    The last line of a file that has no end is left to Python. A brace that ends a line and one that begins the next cannot
-    belong to one object, and no string holds a line end, so as many rows as lines mean one row in each.
+    A last line without a line end is left to Python. A brace that ends a line and one that begins the next can't
+    belong to one object, and no string contains a line end, so if there are as many objects as lines, each line is one object.
     """
     data, ends = block.data, block.ends
     if not data.endswith(b"\n"):
@@ -188,16 +187,16 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _odd_number(data: bytes) -> bool:
+def _has_invalid_number(data: bytes) -> bool:
     text = np.frombuffer(data, np.uint8)
-    # A line ends behind each, so there is a byte on either side.
+    # The data begin with a brace and end with a line end, so there is a byte on either side.
     infinite, negative = np.flatnonzero(text == ord("I")), np.flatnonzero(text == ord("N"))
     some = (text[infinite + 1] == ord("n")).any() or (text[negative - 1] == ord("-")).any()
     return bool(some) and _NO_NUMBER.search(data) is not None
 
 
 def _inexact(cells: pa.Array) -> bool:
-    """Whether an integer may have lost digits because its column holds floats."""
+    """Whether an integer may have lost digits because it was read as a float."""
     if not pa.types.is_float64(cells.type):
         return False
-    return bool(pc.any(pc.greater_equal(pc.abs(cells), _EXACT)).as_py())
+    return bool(pc.any(pc.greater_equal(pc.abs(cells), _MAX_EXACT)).as_py())

@@ -1,4 +1,4 @@
-"""JSON Lines: parse what is needed, and put keys into a line without touching its bytes."""
+"""JSON Lines: parse the needed fields, and insert keys into a line without changing its bytes."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,26 +20,26 @@ from advcli.io.jsonl.suffixes import Suffixes
 from advcli.io.layouts import kinds
 from advcli.io.layouts import objects as layouts
 from advcli.io.layouts.paths import get
-from advcli.io.readahead import beside
+from advcli.io.readahead import readahead
 from advcli.io.sources.find import stream
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import Source
 
 _BOM = b"\xef\xbb\xbf"
 _BLANKS = b" \t\r\n"
-# Records that are looked at before anything is decided, and the bytes of them that are held.
+# Records sampled to detect formats and columns, and the bytes of them that are kept.
 _HEAD = 100
 _HEAD_BYTES = 16 << 20
-# Bytes that are read of it at first.
+# Bytes of the first read.
 _HEAD_FIRST = 1 << 15
 # Bytes of lines in one batch.
 _BATCH_BYTES = 4 << 20
-# Bytes of lines that are copied at once: memory of such pieces is used again, that of larger ones is given back and cleared.
-_COPIED = 1 << 20
+# Bytes of lines copied at once: the allocator reuses memory of this size, while larger blocks are returned and zeroed.
+_COPY_BYTES = 1 << 20
 
 
 def _integer(digits: str) -> int | str:
-    """An integer; as text when it has more digits than Python converts without being asked."""
+    """An integer, or its text if it has more digits than int() converts by default."""
     try:
         return int(digits)
     except ValueError:
@@ -49,15 +49,15 @@ def _integer(digits: str) -> int | str:
 def head(
     source: Source, *, limit: int = _HEAD, whole: bool = False
 ) -> tuple[dict[str, str], list[Mapping[str, Any]], bool]:
-    """The first records and the types of their keys; lines that can't be parsed are skipped.
+    """The first records and the kinds of their fields; lines that can't be parsed are skipped.
 
     Args:
         source: a source of JSON.
-        limit: how many records to look at.
-        whole: go through all lines, and keep those that tell something new.
+        limit: how many records to read.
+        whole: read all lines, and keep those with a new field or kind.
 
     Returns:
-        key → shape; the records; whether these are all lines that there are.
+        field → kind; the records; whether these are all records of the source.
     """
     result: dict[str, str] = {}
     kept: list[Mapping[str, Any]] = []
@@ -73,7 +73,7 @@ def head(
     return result, kept, True
 
 
-def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
+def scan(  # noqa: PLR0913  what a scan needs, and the types known from other files
     source: Source,
     columns: Collection[str],
     *,
@@ -87,12 +87,12 @@ def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
 
     Args:
         source: a source of JSON.
-        columns: the fields or dotted paths; what a record lacks is null.
+        columns: the fields or dotted paths; null where a record lacks one.
         refused: names that no line may have, because they would be written.
-        bad_rows: what to do with a line that is no JSON object.
-        dropped: gets the numbers of the lines that were skipped.
-        layout: how rows lie in a record.
-        learnt: what is known of the fields from other files.
+        bad_rows: how to handle a line that is not a JSON object.
+        dropped: receives the numbers of the skipped lines.
+        layout: how rows are nested in a record.
+        learnt: the field types known from other files.
 
     Yields:
         Batches of Python values or of arrow arrays.
@@ -109,11 +109,11 @@ def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
         yield from _scanned(source, lines(source), columns, frozenset(refused), bad_rows, dropped, layout)
         return
     reader = fields.Reader(source.name, columns, refused, learnt)
-    with closing(beside(_with_numbers(source), apart=is_long(source))) as read:
+    with closing(readahead(_with_numbers(source), threaded=is_long(source))) as read:
         for block, numbers in read:
             batch = reader.batch(block, numbers)
             if batch is not None:
-                # Lines that do not begin at 1 are put down.
+                # A range of lines means that they start at 1, which a part of a file doesn't.
                 yield replace(batch, lines=np.asarray(batch.lines)) if source.part else batch
                 continue
             for batch in _scanned(
@@ -124,8 +124,8 @@ def scan(  # noqa: PLR0913  what a scan needs, and what is known from others
 
 
 def _with_numbers(source: Source) -> Iterator[tuple[Block, NDArray[np.int64] | None]]:
-    """The lines in blocks, each looked through in the thread that reads: that needs no lock of Python's."""
-    with closing(blocks(source, apart=False)) as read:
+    """The lines in blocks with their numbers, found in the reading thread, because numpy releases the GIL."""
+    with closing(blocks(source, threaded=False)) as read:
         for block in read:
             yield block, fields.numbers(block)
 
@@ -139,17 +139,17 @@ def _scanned(  # noqa: PLR0913  what a scan needs, and the lines
     dropped: set[int],
     layout: Layout,
 ) -> Iterator[Batch]:
-    """The same for some lines, one by one: what Python reads, and the errors."""
+    """`scan` for lines parsed one by one with Python's json, which reports the errors."""
     cells: dict[str, list[Any]] = {name: [] for name in columns}
     plain = [name for name in cells if name != ROW]
-    places: list[int] = []
+    line_numbers: list[int] = []
     size = 0
     for number, row, length in _rows(source, numbered, bad_rows, dropped):
         twice = _already_there(row, layout, names)
         if twice:
             raise already_there(f"{source.name}:{number}", twice)
         try:
-            count = _take(row, layout, cells, plain)
+            count = _append_cells(row, layout, cells, plain)
         except layouts.LayoutMismatch as error:
             bad_rows.add(
                 f"{source.name}:{number}: {error}", hint="--layout or --explode, or --on-bad-row skip"
@@ -157,13 +157,13 @@ def _scanned(  # noqa: PLR0913  what a scan needs, and the lines
             dropped.add(number)
             continue
         bad_rows.empty += not count
-        places += [number] * count
+        line_numbers += [number] * count
         size += length
         if size > _BATCH_BYTES:
-            yield Batch(source.name, cells, np.array(places))
-            cells, places, size = {name: [] for name in columns}, [], 0
-    if places:
-        yield Batch(source.name, cells, np.array(places))
+            yield Batch(source.name, cells, np.array(line_numbers))
+            cells, line_numbers, size = {name: [] for name in columns}, [], 0
+    if line_numbers:
+        yield Batch(source.name, cells, np.array(line_numbers))
 
 
 def annotate(
@@ -174,43 +174,43 @@ def annotate(
     *,
     end_line: bool = False,
 ) -> None:
-    """Copy every line with more keys in it.
+    """Copy every line with keys added.
 
     Args:
         source: a JSON Lines source.
         dropped: numbers of the lines to leave out.
         suffixes: the new keys of each row.
         write: takes the bytes.
-        end_line: end the last line if it has no end, because more rows follow.
+        end_line: add a missing line end after the last line, because more rows follow.
 
     Raises:
         DataError: the source has more or fewer rows than when it was read.
     """
-    ended = True
-    with closing(beside(_blocks_with(source, dropped, suffixes), apart=is_long(source))) as made:
-        for pieces in made:
+    line_ended = True
+    with closing(readahead(_blocks_with(source, dropped, suffixes), threaded=is_long(source))) as read:
+        for pieces in read:
             for piece in pieces:
                 write(piece)
-                ended = piece[-1:] == b"\n"
+                line_ended = piece[-1:] == b"\n"
     if suffixes.left:
         raise changed(source)
-    if end_line and not ended:
+    if end_line and not line_ended:
         write(b"\n")
 
 
 def _blocks_with(
     source: Source, dropped: Collection[int], suffixes: Suffixes
 ) -> Iterator[Sequence[bytes | memoryview]]:
-    """The lines with more keys, a block in some pieces."""
-    # Read in this thread, which is one already.
-    with closing(blocks(source, size=_COPIED, apart=False)) as read:
+    """The lines with keys added, each block as a few pieces."""
+    # No second thread: this already runs in one.
+    with closing(blocks(source, size=_COPY_BYTES, threaded=False)) as read:
         for block in read:
-            done = inserted(block, dropped, suffixes)
-            yield done if done is not None else _one_by_one(source, block, dropped, suffixes)
+            pieces = inserted(block, dropped, suffixes)
+            yield pieces if pieces is not None else _one_by_one(source, block, dropped, suffixes)
 
 
 def _one_by_one(source: Source, block: Block, dropped: Collection[int], suffixes: Suffixes) -> list[bytes]:
-    """The same for the lines of a block that is not simple."""
+    """The lines of a block that `inserted` does not support, with keys added one by one."""
     lines = (_with_suffix(source, raw, suffixes) for number, raw in block.lines() if number not in dropped)
     whole = b"".join(lines)
     return [whole] if whole else []
@@ -224,7 +224,7 @@ def objects(source: Source, dropped: Collection[int], layout: Layout = PLAIN) ->
 
 
 def texts(source: Source, dropped: Collection[int]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every record as it was written, without the blanks around, and parsed."""
+    """Every record as its original text, stripped, and parsed."""
     for number, raw in lines(source):
         record = None if number in dropped else parsed(raw)
         if record is not None:
@@ -232,7 +232,7 @@ def texts(source: Source, dropped: Collection[int]) -> Iterator[tuple[str, dict[
 
 
 def already_there(place: str, names: Collection[str]) -> DataError:
-    """The error for a column that the output would have twice."""
+    """The error for a column that would be in the output twice."""
     return DataError(
         f"{place}: the {verb(len(names), 'column', 'columns')} {', '.join(names)} {verb(len(names), 'is', 'are')} "
         "there already (was this file written by advcli?)",
@@ -241,12 +241,12 @@ def already_there(place: str, names: Collection[str]) -> DataError:
 
 
 def body(raw: bytes) -> bytes:
-    """A line without the blanks and the mark of UTF-8 around it; b"" where it holds nothing."""
+    """A line without surrounding blanks and the UTF-8 BOM; b"" if it is empty."""
     return raw.removeprefix(_BOM).strip(_BLANKS)
 
 
 def _with_suffix(source: Source, raw: bytes, suffixes: Suffixes) -> bytes:
-    """A line with the next suffix before its closing brace; a blank line as it is."""
+    """A line with the next suffix before its closing brace; a blank line unchanged."""
     whole = raw.rstrip(_BLANKS)
     if not body(raw):
         return raw
@@ -261,14 +261,14 @@ def _with_suffix(source: Source, raw: bytes, suffixes: Suffixes) -> bytes:
 def _rows(
     source: Source, numbered: Iterable[tuple[int, bytes]], bad_rows: BadRows, dropped: set[int]
 ) -> Iterator[tuple[int, dict[str, Any], int]]:
-    """Number, object and length in bytes of every line that holds a record."""
+    """Number, object and byte length of every line that holds a record."""
     for number, raw in numbered:
         try:
             row = parsed(raw)
         except (ValueError, RecursionError) as error:
             hint = "writing one object per line: jq -c '.[]'" if raw.lstrip().startswith(b"[") else None
             torn = isinstance(error, json.JSONDecodeError)
-            bad_rows.add(f"{source.name}:{number}: {_why(error, raw)}", hint=hint, torn=torn)
+            bad_rows.add(f"{source.name}:{number}: {_parse_error(error, raw)}", hint=hint, torn=torn)
             dropped.add(number)
             continue
         if row is not None:
@@ -276,7 +276,7 @@ def _rows(
 
 
 def lines(source: Source, first: int | None = None) -> Iterator[tuple[int, bytes]]:
-    """Lines, or the elements of a JSON document, with their numbers; `first`: as `blocks` takes it."""
+    """Lines, or the elements of a JSON document, with their numbers; `first` as in `blocks`."""
     if source.container == "jsonl":
         for block in blocks(source, first):
             yield from block.lines()
@@ -286,23 +286,27 @@ def lines(source: Source, first: int | None = None) -> Iterator[tuple[int, bytes
             text = file.read()
         except OSError as error:
             raise DataError(f"{source.name}: {reason(error)}") from error
-    yield from enumerate((one.encode("utf-8", "surrogatepass") for one in document.texts(text)), start=1)
+    yield from enumerate(
+        (record.encode("utf-8", "surrogatepass") for record in document.texts(text)), start=1
+    )
 
 
-def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], plain: Sequence[str]) -> int:
-    """Append the needed fields of a record; its texts are freed with the next line.
+def _append_cells(
+    record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], plain: Sequence[str]
+) -> int:
+    """Append the needed fields of a record, so that the rest of it can be freed.
 
     Args:
         record: the record.
-        layout: how rows lie in it.
-        cells: column → values so far.
+        layout: how rows are nested in it.
+        cells: column → its values so far.
         plain: the columns that are keys or paths.
 
     Returns:
         The number of its rows.
 
     Raises:
-        layouts.LayoutMismatch: the record is laid out in another way.
+        layouts.LayoutMismatch: the record has a different layout.
     """
     count = 1
     if layout.name == "rows":
@@ -318,7 +322,7 @@ def _take(record: dict[str, Any], layout: Layout, cells: dict[str, list[Any]], p
 
 
 def _already_there(record: dict[str, Any], layout: Layout, refused: frozenset[str]) -> list[str]:
-    """The names that would be there twice."""
+    """The refused names that a record has."""
     if layout.name == "rows" and refused.isdisjoint(record):
         return []
     return sorted(refused & layouts.keys(record, layout))
@@ -334,7 +338,7 @@ def parsed(raw: bytes) -> dict[str, Any] | None:
     except json.JSONDecodeError:
         raise
     except ValueError:
-        # More digits than int() takes; the digits themselves are what an id needs.
+        # More digits than int() converts; as an id, the digits are enough.
         row = json.loads(text, parse_int=_integer)
     if not isinstance(row, dict):
         what = "a JSON array" if isinstance(row, list) else "null" if row is None else one_line(row)
@@ -343,10 +347,10 @@ def parsed(raw: bytes) -> dict[str, Any] | None:
 
 
 class _NotAnObject(ValueError):  # noqa: N818  never leaves this module
-    """A line is JSON, but no object."""
+    """A line is JSON but not an object."""
 
 
-def _why(error: Exception, raw: bytes) -> str:
+def _parse_error(error: Exception, raw: bytes) -> str:
     if isinstance(error, _NotAnObject):
         return str(error)
     if isinstance(error, UnicodeDecodeError):
@@ -360,7 +364,7 @@ def _why(error: Exception, raw: bytes) -> str:
 
 
 def changed(source: Source) -> DataError:
-    """The error for a source that is not what the first pass saw."""
+    """The error for a source that changed after the first pass."""
     return DataError(
         f"{source.name}: the file changed while it was read", hint="again when its writer is done"
     )

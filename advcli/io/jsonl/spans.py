@@ -1,7 +1,6 @@
-"""Where the values of a JSON text stand, so that they can be copied as they were written.
+"""Finds the positions of values in a JSON text, so that they can be copied verbatim.
 
-A number of 30 digits, an odd escape or a bare NaN goes through unchanged when its characters are copied, and not
-when it is parsed and written again.
+Copying the characters preserves a number of 30 digits, an unusual escape or a bare NaN; parsing and writing again doesn't.
 """
 
 import json
@@ -12,7 +11,7 @@ from typing import Any
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _LINE_END = re.compile(r"\s*[\r\n]\s*", re.ASCII)
-# Values are skipped, not kept, so numbers need not become numbers.
+# Parsed values are discarded, so numbers are not converted.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 
 Span = tuple[int, int]
@@ -22,11 +21,11 @@ def members(text: str, start: int = 0) -> Iterator[tuple[str, int, int]]:
     """The members of an object.
 
     Args:
-        text: JSON text that was parsed before.
-        start: where its opening brace stands.
+        text: valid JSON text.
+        start: position of the opening brace.
 
     Yields:
-        key, begin and end of each value.
+        Key, and begin and end of its value.
 
     Example:
         >>> text = '{"a": 1.50, "b": [NaN]}'
@@ -58,12 +57,12 @@ def elements(text: str, start: int = 0) -> Iterator[Span]:
 
 
 def values(text: str, start: int = 0) -> dict[str, str]:
-    """The members of an object as key → text of its value, on one line; of a key that comes twice, the last counts."""
+    """The members of an object as key → text of its value, on one line; of duplicate keys, the last one counts."""
     return {key: on_one_line(text[begin:end]) for key, begin, end in members(text, start)}
 
 
 def on_one_line(text: str) -> str:
-    """A JSON value on one line: its line ends stand between tokens, never in a string."""
+    """A JSON value on one line; its line ends are between tokens, never in a string."""
     return _LINE_END.sub(" ", text)
 
 
@@ -73,7 +72,7 @@ def _end(text: str, begin: int) -> int:
 
 
 def _next(text: str, end: int) -> int:
-    """Where the next member or the closing bracket stands."""
+    """The position of the next member or the closing bracket."""
     at = _after_space(text, end)
     return _after_space(text, at + 1) if text[at] == "," else at
 

@@ -1,1 +1,1 @@
-"""Rows within records: lists and objects that hold several rows."""
+"""Records with several rows: lists and nested objects."""

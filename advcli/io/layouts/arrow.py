@@ -1,4 +1,4 @@
-"""Exploded parquet, written back: separate rows, or lists next to the lists of a row, all in arrow's types."""
+"""Writes exploded parquet: one row each, or new lists next to the lists of a record, all in arrow types."""
 
 from collections.abc import Collection
 
@@ -13,17 +13,17 @@ from advcli.records.layout import Layout
 
 
 def lengths(batch: pa.RecordBatch, layout: Layout) -> NDArray[np.int64]:
-    """The number of rows of each record, 0 where its list is null; always 1 in a layout of lists of one."""
+    """The number of rows of each record, 0 where its list is null; always 1 in the layout "ones"."""
     if layout.name == "ones":
         return np.ones(batch.num_rows, dtype=np.int64)
     return np.asarray(pc.list_value_length(_list(batch, layout)).fill_null(0).cast(pa.int64()))
 
 
 def unfolded(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
-    """The rows of a batch of records: split columns one element each, the others repeated.
+    """The rows of a batch of records: one element each of split columns, other columns repeated.
 
     Raises:
-        DataError: a list has another length than the rows.
+        DataError: the length of a list differs from the number of rows.
 
     Example:
         >>> batch = pa.record_batch({"p": ["a", "b"], "r": [[1.0, 2.0], [3.0]]})
@@ -35,12 +35,12 @@ def unfolded(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
     if layout.name == "nested":
         items = pc.list_flatten(_list(batch, layout))
         inner = {field.name: pc.struct_field(items, [position]) for position, field in enumerate(items.type)}
-        about = {
+        outer = {
             outer_name(name, inner): batch.column(name).take(records)
             for name in batch.schema.names
             if name != layout.path
         }
-        return pa.record_batch({**about, **inner})
+        return pa.record_batch({**outer, **inner})
     columns = {
         name: _elements(batch, name, counts) if name in layout.split else batch.column(name).take(records)
         for name in batch.schema.names
@@ -49,11 +49,11 @@ def unfolded(batch: pa.RecordBatch, layout: Layout) -> pa.RecordBatch:
 
 
 def as_lists(rows: pa.RecordBatch, counts: NDArray[np.int64]) -> pa.RecordBatch:
-    """New columns of rows as one list per record.
+    """Columns of rows as one list per record.
 
     Args:
-        rows: the columns, one row after the other.
-        counts: rows of each record.
+        rows: the columns, with the rows of all records in order.
+        counts: the number of rows of each record.
     """
     offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
     columns = {name: pa.ListArray.from_arrays(offsets, rows.column(name)) for name in rows.schema.names}
@@ -61,7 +61,7 @@ def as_lists(rows: pa.RecordBatch, counts: NDArray[np.int64]) -> pa.RecordBatch:
 
 
 def without(batch: pa.RecordBatch, first: int, dropped: Collection[int]) -> pa.RecordBatch:
-    """A batch without the records that were skipped; `first` is the number of its first record."""
+    """A batch without the dropped records; `first` is the number of its first record."""
     if not dropped:
         return batch
     keep = [number not in dropped for number in range(first, first + batch.num_rows)]
@@ -82,9 +82,9 @@ def _elements(batch: pa.RecordBatch, name: str, counts: NDArray[np.int64]) -> pa
     """The elements of a split column; null for the rows of a record in which it is null."""
     column = batch.column(name)
     own = np.asarray(pc.list_value_length(column).fill_null(-1).cast(pa.int64()))
-    odd = (own != counts) & (own >= 0)
-    if odd.any():
-        record = int(np.argmax(odd))
+    mismatched = (own != counts) & (own >= 0)
+    if mismatched.any():
+        record = int(np.argmax(mismatched))
         raise DataError(
             f"'{name}' has {own[record]} values where there are {counts[record]} rows, expected one per row",
             hint="--same-layout",
@@ -92,6 +92,6 @@ def _elements(batch: pa.RecordBatch, name: str, counts: NDArray[np.int64]) -> pa
     flat = pc.list_flatten(column)
     if (own == counts).all():
         return flat
-    there = np.repeat(own >= 0, counts)
-    places = np.where(there, np.cumsum(there) - 1, 0)
-    return flat.take(pa.array(places, mask=~there))
+    valid = np.repeat(own >= 0, counts)
+    positions = np.where(valid, np.cumsum(valid) - 1, 0)
+    return flat.take(pa.array(positions, mask=~valid))

@@ -1,4 +1,4 @@
-"""What the columns of a dump hold, in words finer than the kinds of values that the reader needs."""
+"""Classifies what columns hold; finer than the kinds that the reader needs."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ _KINDS = {"list": "nested", "object": "nested", "null": "number"}
 
 
 def of_value(value: object) -> str:
-    """What a JSON value is: "number" (also true and false), "text", "list", "object", "null" or "other".
+    """The shape of a JSON value: "number" (also true and false), "text", "list", "object", "null" or "other".
 
     Example:
         >>> of_value(True), of_value([1]), of_value(None)
@@ -26,7 +26,7 @@ def of_value(value: object) -> str:
 
 
 def of_type(type_: pa.DataType) -> str:
-    """What an arrow column holds, in the same words.
+    """The shape of an arrow type, in the terms of `of_value`.
 
     Example:
         >>> of_type(pa.list_(pa.int64())), of_type(pa.float32()), of_type(pa.binary())
@@ -36,9 +36,9 @@ def of_type(type_: pa.DataType) -> str:
         type_ = type_.value_type
     if isinstance(type_, pa.BaseExtensionType):
         type_ = type_.storage_type
-    for word, tests in _TESTS.items():
+    for shape, tests in _TESTS.items():
         if any(test(type_) for test in tests):
-            return word
+            return shape
     return "other"
 
 
@@ -58,7 +58,7 @@ _TESTS = {
 
 
 def add(shapes: dict[str, str], record: Mapping[str, object]) -> bool:
-    """Take in a record; the first value that is not null gives the type of a column.
+    """Add a record; the first non-null value sets the shape of a column.
 
     Returns:
         Whether it added anything new.
@@ -73,5 +73,5 @@ def add(shapes: dict[str, str], record: Mapping[str, object]) -> bool:
 
 
 def kind(shape: str) -> str:
-    """The kind of values, as the reader needs it: "number", "text", "nested" or "other"."""
+    """The kind of a shape, as the reader needs it: "number", "text", "nested" or "other"."""
     return _KINDS.get(shape, shape)

@@ -1,7 +1,7 @@
-"""One record, n rows: what the layouts of dumps have in common once they are read.
+"""Explodes parsed records into rows, for all layouts of dumps.
 
 rows    a record is a row
-ones    a record is a row, and every value stands in a list of one (NeMo-RL)
+ones    a record is a row, and every value is in a list of one (NeMo-RL)
 lists   a record is a group, a step or a whole file: columns are lists with one value per row (ROLL, ms-swift, atropos)
 nested  a record is a prompt with a list of objects, one per row (prime-rl, rllm, ART)
 """
@@ -15,7 +15,7 @@ from advcli.records.layout import Layout
 
 LAYOUTS = ("rows", "ones", "lists", "nested")
 
-# Columns with one reward per row, and lists of objects with one reward each, by their usual names.
+# Usual names of columns with one reward per row, of reward keys, and of lists of objects with a reward each.
 _REWARD_LISTS = ("rewards", "scores", "reward", "score", "total_rewards", "total_reward", "scalar_rewards")
 _REWARD_KEYS = ("reward", "score", "total_reward", "scalar_reward", "rewards", "reward_score")
 _OBJECT_LISTS = (
@@ -53,14 +53,14 @@ def cells(record: Record, layout: Layout, names: Iterable[str]) -> tuple[int, di
 
     Args:
         record: a JSON object.
-        layout: how rows lie in it.
+        layout: how rows are nested in it.
         names: columns or dotted paths.
 
     Returns:
-        The number of rows; column → a value per row, null where there is none.
+        The number of rows; column → a value per row, null where missing.
 
     Raises:
-        LayoutMismatch: a list has another length than the rows, or is none.
+        LayoutMismatch: a list has a different length than the rows, or is not a list.
 
     Example:
         >>> cells({"p": "a", "rewards": [0, 1]}, Layout("lists", "rewards"), ["p", "rewards"])
@@ -79,19 +79,19 @@ def cells(record: Record, layout: Layout, names: Iterable[str]) -> tuple[int, di
 
 
 def rows(record: Record, layout: Layout) -> list[dict[str, Any]]:
-    """A record as its rows, every column in each.
+    """The rows of a record, each with every column.
 
-    A key that both a nested object and its record have is the object's; the record's becomes `record.KEY`.
+    If a nested object and its record have the same key, the object's keeps the name and the record's becomes `record.KEY`.
 
     Raises:
-        LayoutMismatch: the record is not laid out like that.
+        LayoutMismatch: the record has a different layout.
     """
     if layout.name == "rows":
         return [dict(record)]
     if layout.name == "nested":
-        about = {key: value for key, value in record.items() if key != layout.path}
+        outer = {key: value for key, value in record.items() if key != layout.path}
         return [
-            {**{outer_name(key, item): value for key, value in about.items()}, **item}
+            {**{outer_name(key, item): value for key, value in outer.items()}, **item}
             for item in _list(record, layout)
             if isinstance(item, Mapping)
         ]
@@ -101,7 +101,7 @@ def rows(record: Record, layout: Layout) -> list[dict[str, Any]]:
 
 
 def _one_each(record: Record, layout: Layout, name: str, count: int) -> list[Any]:
-    """One value per row; a list of another length belongs to all rows, so that nothing of it is lost."""
+    """One value per row; a list of another length is repeated in all rows, so that nothing is lost."""
     value = record[name]
     if is_split(record, layout, name, count) and isinstance(value, list) and len(value) == count:
         return value
@@ -117,14 +117,14 @@ def keys(record: Record, layout: Layout) -> set[str]:
 
 
 def outer_name(key: str, item: Mapping[str, Any]) -> str:
-    """The name in a row of a record's own key."""
+    """The column name of a record's own key in a row."""
     return f"record.{key}" if key in item else key
 
 
 def of_item(item: Record, record: Record, layout: Layout, name: str) -> Any:  # noqa: ANN401  any JSON value
-    """A value of a row: the object's own, else its record's.
+    """A value of a row: from its object, else from the record.
 
-    A key that objects have is never looked up in the record: an average that stands there is no row's reward.
+    A key that objects have is never looked up in the record, where it may be an average.
     """
     result = find(item, name)
     if result is not ABSENT:
@@ -137,7 +137,7 @@ def of_item(item: Record, record: Record, layout: Layout, name: str) -> Any:  # 
 
 
 def is_split(record: Record, layout: Layout, name: str, count: int) -> bool:
-    """Whether a column of a record has one value per row; an unknown column is judged by its length."""
+    """Whether a column of a record has one value per row; for an unknown column, its length decides."""
     if name in layout.split:
         return record.get(name) is not None
     if name in layout.whole:
@@ -147,11 +147,11 @@ def is_split(record: Record, layout: Layout, name: str, count: int) -> bool:
 
 
 def laid_out(name: str, path: str, records: Sequence[Record]) -> Layout:
-    """The layout of that name, with its columns detected from some records.
+    """The layout with this name; its columns are detected from some records.
 
     Args:
         name: one of `LAYOUTS`.
-        path: the list that has one value or object per row; "" to look for it.
+        path: the list with one value or object per row; "" to detect it.
         records: the first records.
 
     Raises:
@@ -180,16 +180,16 @@ def laid_out(name: str, path: str, records: Sequence[Record]) -> Layout:
             hint="--explode COL with the list of rewards",
         )
     names = dict.fromkeys(key for record in records for key in record)
-    fits = _ones if name == "ones" else _same_length
-    split = tuple(key for key in names if key == path or fits(records, key, path))
+    matches = _ones if name == "ones" else _same_length
+    split = tuple(key for key in names if key == path or matches(records, key, path))
     return Layout(name, path, split, tuple(key for key in names if key not in split))
 
 
 def guessed(records: Sequence[Record]) -> Layout:
-    """The layout of some records of which nothing is known.
+    """The layout of records in an unknown format.
 
-    A record with a number as its reward is a row. Else lists beside a list of rewards, or one list of objects
-    with a reward each, tell the layout.
+    A record with a number as its reward is a row. Otherwise, lists next to a list of rewards, or one list of objects
+    with a reward each, determine the layout.
     """
     nested = _objects(records, strict=True)
     if nested:
@@ -198,9 +198,9 @@ def guessed(records: Sequence[Record]) -> Layout:
     if any(_is_number(record.get(key)) for record in records for key in _REWARD_KEYS if key != anchor):
         return Layout()
     if anchor:
-        alone = all(len(record[anchor]) == 1 for record in records if isinstance(record.get(anchor), list))
-        layout = laid_out("ones" if alone else "lists", anchor, records)
-        return layout if len(layout.split) > 1 or not alone else Layout()
+        single = all(len(record[anchor]) == 1 for record in records if isinstance(record.get(anchor), list))
+        layout = laid_out("ones" if single else "lists", anchor, records)
+        return layout if len(layout.split) > 1 or not single else Layout()
     nested = _objects(records, strict=False)
     return laid_out("nested", nested, records) if nested else Layout()
 
@@ -219,14 +219,14 @@ _ENTRY = {"lists": "value", "nested": "object"}
 
 
 def as_list(value: object) -> list[Any] | None:
-    """A list, also one in a string of JSON; None for anything else."""
+    """A list, including one stored as a JSON string; None for anything else."""
     if isinstance(value, str):
         value = parsed(value)
     return value if isinstance(value, list) else None
 
 
 def _spread(record: Record, layout: Layout, name: str, count: int) -> list[Any]:
-    """One value per row of a column or path."""
+    """The value of a column or path for each row."""
     if layout.name == "rows":
         return [get(record, name)]
     root = next((key for key in (name, name.split(".")[0]) if key in record), None)
@@ -234,15 +234,15 @@ def _spread(record: Record, layout: Layout, name: str, count: int) -> list[Any]:
         return [get(record, name)] * count
     values = record[root]
     if not isinstance(values, list) or len(values) != count:
-        have = f"{len(values)} values" if isinstance(values, list) else "no list"
-        beside = f", '{layout.path}' has {count}" if layout.name == "lists" else ""
-        raise LayoutMismatch(f"'{root}' has {have}{beside}, expected one value per row")
+        actual = f"{len(values)} values" if isinstance(values, list) else "no list"
+        expected = f", '{layout.path}' has {count}" if layout.name == "lists" else ""
+        raise LayoutMismatch(f"'{root}' has {actual}{expected}, expected one value per row")
     rest = name[len(root) + 1 :]
     return [get(value, rest) for value in values] if rest else list(values)
 
 
 def _same_length(records: Sequence[Record], key: str, path: str) -> bool:
-    """Whether a column is a list as long as that of the rewards, wherever both are there."""
+    """Whether a column is a list as long as the list of rewards, wherever both are present."""
     pairs = [
         (record[key], record[path])
         for record in records
@@ -262,12 +262,12 @@ def _ones(records: Sequence[Record], key: str, path: str) -> bool:
 
 
 def _is_chat(value: Sequence[Any]) -> bool:
-    """A list of messages is one value, however long it is."""
+    """Whether a list is a chat, which is one value regardless of its length."""
     return any(isinstance(item, Mapping) and "role" in item for item in value)
 
 
 def _anchor(records: Sequence[Record]) -> str:
-    """The column that is a list of rewards in most records that have it; the scan names those in which it is not."""
+    """The column that is a list of rewards in most records that have it; the scan reports the others."""
     for name in _REWARD_LISTS:
         values = [record[name] for record in records if record.get(name) is not None]
         if _most(isinstance(value, list) and all(map(_is_reward, value)) for value in values):
@@ -276,7 +276,7 @@ def _anchor(records: Sequence[Record]) -> str:
 
 
 def _objects(records: Sequence[Record], *, strict: bool) -> str:
-    """The column that is a list of objects with a reward each; by a usual name only, if `strict`."""
+    """The column that is a list of objects with a reward each; if `strict`, only one with a usual name."""
     names = dict.fromkeys(key for record in records for key in record)
     result = [name for name in names if _has_rewards(records, name, strict=strict)]
     known = [name for name in _OBJECT_LISTS if name in result]
@@ -286,19 +286,19 @@ def _objects(records: Sequence[Record], *, strict: bool) -> str:
 
 
 def _has_rewards(records: Sequence[Record], name: str, *, strict: bool) -> bool:
-    """Whether a column is a list of objects with a reward; under a usual name, one reward among them will do."""
+    """Whether a column is a list of objects with a reward each; with a usual name, one reward is enough if `strict`."""
     lists = [record[name] for record in records if record.get(name) is not None]
     if not _most(isinstance(value, list) for value in lists):
         return False
     items = [item for value in lists if isinstance(value, list) for item in value]
     objects = [item for item in items if isinstance(item, Mapping) and "role" not in item]
     rewarded = [item for item in objects if any(key in item for key in _REWARD_KEYS)]
-    enough = bool(rewarded) if strict and name in _OBJECT_LISTS else len(rewarded) == len(items) > 0
-    return enough and _most(isinstance(item, Mapping) and "role" not in item for item in items)
+    has_rewards = bool(rewarded) if strict and name in _OBJECT_LISTS else len(rewarded) == len(items) > 0
+    return has_rewards and _most(isinstance(item, Mapping) and "role" not in item for item in items)
 
 
 def _most(tests: Iterable[bool]) -> bool:
-    """Whether more than half of some tests hold; of two halves, the first test decides."""
+    """Whether more than half of the tests hold; the first test breaks a tie."""
     result = list(tests)
     return sum(result) * 2 > len(result) - (bool(result) and result[0])
 

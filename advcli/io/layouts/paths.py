@@ -1,6 +1,6 @@
-"""Dotted paths: `info.reward_components.format` in a nested value, also through JSON that was stored as a string.
+"""Dotted paths such as `info.reward_components.format` into nested values, including JSON stored as a string.
 
-A literal key of that very name wins over a path, so a column that is called "rewards.format" is found.
+A literal key takes precedence over a path, so a column named "rewards.format" is found.
 """
 
 import json
@@ -14,14 +14,14 @@ from advcli.io.collect.values import values
 
 
 class _Absent:
-    """Tells "there is no such key" from a null."""
+    """Distinguishes a missing key from a null."""
 
     def __repr__(self) -> str:
         return "ABSENT"
 
 
 ABSENT = _Absent()
-"""What `find` gives where there is nothing."""
+"""Returned by `find` for a missing key."""
 
 
 def find(value: object, path: str) -> Any:  # noqa: ANN401  any JSON value
@@ -29,11 +29,11 @@ def find(value: object, path: str) -> Any:  # noqa: ANN401  any JSON value
 
     Args:
         value: a JSON value.
-        path: keys with dots between them; a number is a position in a list. Of several ways to cut the path
-            into keys, the one with the longest first key that is there counts.
+        path: keys separated by dots; a number is a position in a list. If the path can be split into keys in several
+            ways, the longest existing first key is used.
 
     Returns:
-        What is there, or `ABSENT`.
+        The value, or `ABSENT`.
 
     Example:
         >>> row = {"info": '{"parts": {"format": 0.5}}', "a.b": 1, "turns": [{"r": 2}]}
@@ -50,17 +50,17 @@ def find(value: object, path: str) -> Any:  # noqa: ANN401  any JSON value
         return ABSENT
     if path in value:
         return value[path]
-    return _below(value, path)
+    return _descend(value, path)
 
 
 def get(value: object, path: str) -> Any:  # noqa: ANN401  any JSON value
-    """The values, with null for what is missing."""
+    """The value at a path; None if it is missing."""
     result = find(value, path)
     return None if result is ABSENT else result
 
 
 def parsed(text: str) -> object:
-    """The value of a string that holds a JSON object or list; the string itself if it holds none.
+    """The parsed value of a string with a JSON object or list; otherwise the string itself.
 
     Example:
         >>> parsed('{"a": 1}'), parsed("[1"), parsed("text")
@@ -78,8 +78,8 @@ def roots(paths: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """The column in which each path begins: the longest column name that is the path or its first keys.
 
     Args:
-        paths: what is wanted.
-        names: the columns that there are.
+        paths: columns or dotted paths.
+        names: the existing columns.
 
     Returns:
         path → column, for those that have one.
@@ -91,28 +91,28 @@ def roots(paths: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     known = set(names)
     result = {}
     for path in paths:
-        root = path if path in known else next((head for head in _heads(path) if head in known), None)
+        root = path if path in known else next((head for head in _prefixes(path) if head in known), None)
         if root is not None:
             result[path] = root
     return result
 
 
 def in_batch(batch: pa.RecordBatch, path: str, root: str) -> Any:  # noqa: ANN401  an arrow array or Python values
-    """A column of an arrow batch, or what lies at a path in its structs.
+    """A column of an arrow batch, or the values at a path in its structs.
 
     Args:
         batch: the batch.
-        path: what is wanted.
+        path: a column or dotted path.
         root: the column in which the path begins.
 
     Returns:
-        An arrow array; a list of Python values where the path goes through lists or JSON strings.
+        An arrow array; a list of Python values if the path goes through lists or JSON strings.
     """
     cells = batch.column(root)
     rest = path[len(root) + 1 :]
     while rest and pa.types.is_struct(cells.type):
         names = [field.name for field in cells.type]
-        head = next((head for head in _heads(rest) if head in names), None)
+        head = next((head for head in _prefixes(rest) if head in names), None)
         if head is None:
             return pa.nulls(len(cells), pa.float64())
         cells = pc.struct_field(cells, [names.index(head)])
@@ -122,9 +122,9 @@ def in_batch(batch: pa.RecordBatch, path: str, root: str) -> Any:  # noqa: ANN40
     return [get(cell, rest) for cell in values(cells)]
 
 
-def _below(value: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401  any JSON value
-    """Follow the longest first key that is there and leads somewhere."""
-    for head in _heads(path)[1:]:
+def _descend(value: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401  any JSON value
+    """Follow the longest existing first key under which the rest of the path exists."""
+    for head in _prefixes(path)[1:]:
         if head in value:
             result = find(value[head], path[len(head) + 1 :])
             if result is not ABSENT:
@@ -139,7 +139,7 @@ def _item(items: list[Any], path: str) -> Any:  # noqa: ANN401  any JSON value
     return find(items[int(head)], rest) if rest else items[int(head)]
 
 
-def _heads(path: str) -> list[str]:
-    """The path and its beginnings, the longest first: a.b.c, a.b, a."""
+def _prefixes(path: str) -> list[str]:
+    """The prefixes of a path, longest first: a.b.c, a.b, a."""
     parts = path.split(".")
     return [".".join(parts[:length]) for length in range(len(parts), 0, -1)]

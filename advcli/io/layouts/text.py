@@ -1,4 +1,4 @@
-"""Exploded JSON, written back: rows of their own, or new values put into the record, every old value as it was written."""
+"""Writes exploded JSON: one row each, or records with new values added; existing values are copied verbatim."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,12 +10,12 @@ from advcli.records.layout import Layout
 
 
 def row_texts(text: str, record: Mapping[str, Any], layout: Layout) -> Iterator[str]:
-    """The rows of a record as JSON objects on one line each, without their closing brace.
+    """The rows of a record as JSON objects, one line each, without the closing brace.
 
     Args:
-        text: the record as it was written.
-        record: the same, parsed.
-        layout: how rows lie in it.
+        text: the original text of the record.
+        record: the parsed record.
+        layout: how rows are nested in it.
 
     Example:
         >>> text = '{"p": "a", "r": [1.0, 2e0]}'
@@ -32,11 +32,11 @@ def row_texts(text: str, record: Mapping[str, Any], layout: Layout) -> Iterator[
 
 
 def folded(text: str, layout: Layout, added: Mapping[str, Sequence[str]]) -> str:
-    """A record with new values where its rows lie: in lists beside its lists, or in its objects.
+    """A record with new values added in its layout: as lists, or in its nested objects.
 
     Args:
-        text: the record as it was written.
-        layout: how rows lie in it.
+        text: the original text of the record.
+        layout: how rows are nested in it.
         added: key → JSON text of the value of each row.
 
     Example:
@@ -58,7 +58,7 @@ def folded(text: str, layout: Layout, added: Mapping[str, Sequence[str]]) -> str
 
 
 def can_fold(text: str, layout: Layout) -> bool:
-    """Whether the list lies in the record as such, not as JSON within a string."""
+    """Whether the list is stored as a list, not as JSON in a string."""
     return layout.name != "nested" or any(text[begin] == "[" for _, begin, _ in _last(text, layout.path))
 
 
@@ -90,7 +90,7 @@ def _lists(values: Mapping[str, str], record: Mapping[str, Any], layout: Layout)
         cells = (
             [value[begin:end] for begin, end in spans.elements(value)] if split and value[0] == "[" else []
         )
-        # A list of another length belongs to all rows: nothing of it is lost.
+        # A list of another length is repeated in all rows, so that nothing is lost.
         columns[key] = cells if len(cells) == count else [value] * count
     for row in range(count):
         yield {key: cells[row] for key, cells in columns.items()}

@@ -1,14 +1,14 @@
-"""Columns appended to a parquet file without reading the others.
+"""Appends columns to a parquet file without decoding the existing ones.
 
-A parquet file is a body of column chunks and a footer that says where each of them lies. The body is copied byte by
-byte, the chunks of the new columns follow it, and a footer is written that names both. So a text is neither
-decompressed nor decoded, and what a file holds (encodings, pages, statistics, indexes) stays what it was.
+A parquet file is a body of column chunks and a footer with the position of each chunk. The body is copied byte by
+byte, the chunks of the new columns follow, and a new footer lists both. So no text is decompressed or decoded,
+and encodings, pages, statistics and indexes stay as they were.
 
-It steps aside, before anything is written, where a file is not as simple as that: encrypted, with chunks in other
-files, with an empty row group, or with a footer that `thrift` does not know.
+Unsupported files are declined before anything is written: encrypted, with chunks in other files, with an empty row group,
+or with a footer that `thrift` can't parse.
 
-What a torn copy leaves is a hole of zero bytes. Where there seems to be one, the whole file is decoded once, to see whether
-it is damage. Other damage in a column that is not read is copied with the rest.
+An interrupted copy leaves a hole of zero bytes. If there seems to be one, the whole file is decoded once to check
+for damage. Other damage in a column that is not read is copied along.
 """
 
 import base64
@@ -43,22 +43,22 @@ from advcli.io.parquet.column_chunks import (
     written,
 )
 from advcli.io.parquet.thrift import Struct
-from advcli.io.readahead import beside
+from advcli.io.readahead import readahead
 from advcli.records.table import Source
 
-# A longer footer takes longer to go through in Python than the columns do in C++.
-_LONGEST = 4 << 20
-_PIECE = 4 << 20
-# A hole is a number of empty blocks; so many bytes of a block are looked at.
-_BLOCK, _LOOK = 4096, 64
+# Above this size, parsing the footer in Python takes longer than rewriting the columns in C++.
+_MAX_FOOTER = 4 << 20
+_PIECE_BYTES = 4 << 20
+# A hole consists of empty blocks; the first _CHECKED bytes of each block are checked.
+_BLOCK, _CHECKED = 4096, 64
 _ARROW_SCHEMA = b"ARROW:schema"
 
-# Numbers of fields in parquet.thrift, beside those of `chunks`.
+# Field numbers in parquet.thrift, in addition to those in `column_chunks`.
 _SCHEMA, _METADATA, _ORDERS, _ENCRYPTION = 2, 5, 7, 8
 _NAME, _CHILDREN = 4, 5
-_ELSEWHERE, _CRYPTO = 1, 8
-# What is opened of a footer: its row groups, and their chunks.
-_OPENED: thrift.Wanted = {ROW_GROUPS: {COLUMNS: {}}}
+_FILE_PATH, _CRYPTO = 1, 8
+# The fields of a footer to decode: its row groups and their chunks.
+_DECODED: thrift.Wanted = {ROW_GROUPS: {COLUMNS: {}}}
 _CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4"}
 
 
@@ -72,7 +72,7 @@ def annotate(source: Source, sink: BinaryIO, chunks: Chunks, about: Mapping[str,
         about: further key-value metadata of the file.
 
     Returns:
-        False if this file has to be copied in another way; nothing was written then.
+        False if the file is not supported; nothing was written then.
 
     Raises:
         DataError: the file is damaged.
@@ -82,14 +82,14 @@ def annotate(source: Source, sink: BinaryIO, chunks: Chunks, about: Mapping[str,
         if result is None:
             return False
         footer, size, compliant = result
-        with closing(beside(_body(source, file, size), apart=size > _PIECE)) as pieces:
+        with closing(readahead(_body(source, file, size), threaded=size > _PIECE_BYTES)) as pieces:
             for piece in pieces:
                 sink.write(piece)
     groups = structs(footer, ROW_GROUPS)
-    # The next chunks are made while these are written.
+    # Encode the next chunks while these are written.
     new_chunks = (_new_chunks(group, chunks, compliant=compliant) for group in groups)
-    with closing(beside(new_chunks, apart=len(groups) > 1)) as made:
-        for group, new in zip(groups, made, strict=True):
+    with closing(readahead(new_chunks, threaded=len(groups) > 1)) as encoded:
+        for group, new in zip(groups, encoded, strict=True):
             sink.write(new.body)
             _append(group, new, size)
             size += len(new.body)
@@ -99,34 +99,34 @@ def annotate(source: Source, sink: BinaryIO, chunks: Chunks, about: Mapping[str,
 
 
 def _body(source: Source, file: BinaryIO, size: int) -> Iterator[bytes]:
-    """What comes before the footer, piece by piece."""
+    """The bytes before the footer, piece by piece."""
     file.seek(0)
-    sound = False
-    while left := size - file.tell():
-        piece = file.read(min(left, _PIECE))
+    verified = False
+    while remaining := size - file.tell():
+        piece = file.read(min(remaining, _PIECE_BYTES))
         if not piece:
             raise jsonl.changed(source)
-        if not sound and _has_hole(piece):
+        if not verified and _has_hole(piece):
             parquet.decode(source)
-            sound = True
+            verified = True
         yield piece
 
 
 def _footer(
     file: BinaryIO, added: pa.Schema, about: tuple[tuple[str, str], ...]
 ) -> tuple[Struct, int, bool] | None:
-    """The footer of a file, with the new columns and metadata in its schema; None if this is not for us.
+    """The footer of a file, with the new columns and metadata in its schema; None if the file is not supported.
 
     Returns:
-        The footer; where it begins in the file; whether the lists of the file hold an "element".
+        The footer; its offset in the file; whether the lists of the file hold an "element".
     """
     end = file.seek(-TAIL.size, 2)
     length, magic = TAIL.unpack(file.read(TAIL.size))
-    if magic != MAGIC or not 0 < length <= min(_LONGEST, end - len(MAGIC)):
+    if magic != MAGIC or not 0 < length <= min(_MAX_FOOTER, end - len(MAGIC)):
         return None
     start = file.seek(end - length)
     try:
-        footer = thrift.decode(file.read(length), _OPENED)
+        footer = thrift.decode(file.read(length), _DECODED)
         if not _is_simple(footer):
             return None
         lists = {name: footer[name][1] for name in (_SCHEMA, _METADATA, _ORDERS) if name in footer}
@@ -143,31 +143,31 @@ def _is_simple(footer: Struct) -> bool:
     groups = structs(footer, ROW_GROUPS)
     chunks = [chunk for group in groups for chunk in structs(group, COLUMNS)]
     return all(number(group, GROUP_ROWS) > 0 and _codec(group) for group in groups) and all(
-        CHUNK in chunk and _ELSEWHERE not in chunk and _CRYPTO not in chunk for chunk in chunks
+        CHUNK in chunk and _FILE_PATH not in chunk and _CRYPTO not in chunk for chunk in chunks
     )
 
 
 def _has_hole(piece: bytes) -> bool:
-    """Whether a block of a file system is empty, going by its beginning."""
+    """Whether a file system block seems to be empty: its first bytes are zero."""
     if len(piece) < _BLOCK:
         return False
     blocks = np.frombuffer(piece, np.uint8, len(piece) // _BLOCK * _BLOCK).reshape(-1, _BLOCK)
-    return bool((~blocks[:, :_LOOK].any(axis=1)).any())
+    return bool((~blocks[:, :_CHECKED].any(axis=1)).any())
 
 
 @lru_cache(maxsize=8)
 def _with_columns(
-    lists: tuple[tuple[int, bytes], ...], added: pa.Schema, about: tuple[tuple[str, str], ...]
+    lists: tuple[tuple[int, bytes], ...], added: pa.Schema, metadata: tuple[tuple[str, str], ...]
 ) -> tuple[dict[int, bytes], bool]:
-    """What a footer says of all row groups, with more columns and metadata; of many files it is the same.
+    """The schema and metadata lists of a footer, with columns and metadata added; cached, as many files share them.
 
     Args:
-        lists: its lists of columns, of metadata and of orders, as far as they are there.
+        lists: the footer's lists of columns, metadata and column orders, as far as present.
         added: the new columns.
-        about: the new metadata.
+        metadata: the new metadata.
 
     Returns:
-        The same lists with the new ones in them, which nobody changes; whether lists hold an "element".
+        The extended lists, which must not be modified; whether lists hold an "element".
     """
     result = dict(lists)
     schema = thrift.decode_list(result[_SCHEMA], {})
@@ -179,29 +179,29 @@ def _with_columns(
     if _ORDERS in result:
         orders = thrift.decode_list(result[_ORDERS], {}) + thrift.decode_list(new[_ORDERS][1], {})
         result[_ORDERS] = thrift.encode_list(orders)
-    mine = {name.encode(): value.encode() for name, value in about}
+    own = {name.encode(): value.encode() for name, value in metadata}
     entries = thrift.decode_list(result[_METADATA], {}) if _METADATA in result else []
     pairs = [_pair_of(entry) for entry in entries]
     pairs = [
-        (key, _with_fields(value, added, mine) if key == _ARROW_SCHEMA else value) for key, value in pairs
+        (key, _with_fields(value, added, own) if key == _ARROW_SCHEMA else value) for key, value in pairs
     ]
-    pairs = [(key, value) for key, value in pairs if key not in mine] + list(mine.items())
+    pairs = [(key, value) for key, value in pairs if key not in own] + list(own.items())
     result[_METADATA] = thrift.encode_list([_pair(key, value) for key, value in pairs])
     return result, compliant
 
 
 def _with_fields(stored: bytes | None, added: pa.Schema, about: Mapping[bytes, bytes]) -> bytes:
-    """The arrow schema that a footer holds, with more columns and metadata."""
+    """The arrow schema stored in a footer, with columns and metadata added."""
     known = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored or b"")))
     schema = pa.schema([*known, *added], metadata={**(known.metadata or {}), **about})
     return base64.b64encode(schema.serialize().to_pybytes())
 
 
-def _append(group: Struct, new: Group, at: int) -> None:
-    """Name the chunks of the new columns in a row group; they begin at a place in the file."""
+def _append(group: Struct, new: Group, offset: int) -> None:
+    """Add the chunks of the new columns to a row group; `offset` is their position in the file."""
     columns = structs(new.metadata, COLUMNS)
     for column in columns:
-        move(column, at - new.start)
+        move(column, offset - new.start)
     structs(group, COLUMNS).extend(columns)
     for name in (BYTES, COMPRESSED):
         if name in group:
@@ -209,7 +209,7 @@ def _append(group: Struct, new: Group, at: int) -> None:
 
 
 def _new_chunks(group: Struct, chunks: Chunks, *, compliant: bool) -> Group:
-    """The chunks of the new columns for a row group, with the codec of its first column."""
+    """The chunks of the new columns for a row group, compressed like its first column."""
     return chunks(number(group, GROUP_ROWS), ChunkFormat(_codec(group), compliant))
 
 
@@ -224,5 +224,5 @@ def _pair_of(entry: Struct) -> tuple[bytes, bytes | None]:
 
 
 def _pair(key: bytes, value: bytes | None) -> Struct:
-    given = {1: key} if value is None else {1: key, 2: value}
-    return {name: (thrift.BINARY, thrift.of_binary(text)) for name, text in given.items()}
+    fields = {1: key} if value is None else {1: key, 2: value}
+    return {name: (thrift.BINARY, thrift.of_binary(text)) for name, text in fields.items()}

@@ -1,7 +1,7 @@
-"""The column chunks of the new columns, as they lie in a parquet file.
+"""Encodes the new columns as parquet column chunks.
 
-Arrow writes them. To open a writer takes longer than to write a few hundred rows, so where files are small, one writes for
-the next of them too, a row group for each.
+Arrow writes them. Opening a writer takes longer than writing a few hundred rows, so for small files one writer
+also writes the next files' chunks, one row group per file.
 """
 
 from bisect import bisect_left, bisect_right
@@ -21,27 +21,27 @@ from advcli.io.parquet.thrift import Struct
 MAGIC = b"PAR1"
 TAIL = Layout("<I4s")
 
-# Numbers of fields in parquet.thrift: of a footer, a row group, a column chunk, and what that says of itself.
+# Field numbers in parquet.thrift: of FileMetaData, RowGroup, ColumnChunk and ColumnMetaData.
 ROW_GROUPS = 4
 COLUMNS, BYTES, GROUP_ROWS, COMPRESSED = 1, 2, 3, 6
 CHUNK_OFFSET, CHUNK, OFFSET_INDEX, COLUMN_INDEX = 2, 3, 4, 6
 CODEC, PAGES, INDEX, DICTIONARY, BLOOM = 4, 9, 10, 11, 14
 _PATH, _PLAIN_SIZE, _CHUNK_SIZE = 3, 6, 7
-# The head of a list of one text.
+# The header of a list with one text.
 _ONE_TEXT = b"\x18"
 OPENED: thrift.Wanted = {ROW_GROUPS: {COLUMNS: {CHUNK: {}}}}
-"""What is opened of a footer: its row groups, their chunks, and what these say of themselves."""
+"""The fields of a footer to decode: its row groups, their chunks, and the chunks' metadata."""
 
-# So many rows and bytes are written ahead.
-_ROWS, _BYTES = 1 << 13, 4 << 20
+# At most so many rows and bytes are encoded in advance.
+_MAX_ROWS, _MAX_BYTES = 1 << 13, 4 << 20
 
 
 class ChunkFormat(NamedTuple):
-    """What chunks have in common with the file that they are added to.
+    """How chunks are encoded to match the file that they are added to.
 
     Attributes:
-        codec: how they are compressed, as arrow names it.
-        compliant: whether lists hold an "element", as the format wants it, or an "item".
+        codec: arrow's name of the compression codec.
+        compliant: whether lists hold an "element", as the format requires, or an "item".
     """
 
     codec: str
@@ -50,13 +50,13 @@ class ChunkFormat(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """The chunks of a row group.
+    """The encoded chunks of a row group.
 
     Attributes:
-        rows: how many it has.
-        body: the bytes of the chunks.
-        metadata: what a footer says of them.
-        start: where the body begins, going by that.
+        rows: its number of rows.
+        body: the bytes of all chunks.
+        metadata: its RowGroup struct for the footer.
+        start: the offset of the body that the metadata assume.
     """
 
     rows: int
@@ -66,15 +66,15 @@ class Group:
 
 
 class Chunks:
-    """Hands out the rows of a table in order, as row groups.
+    """Encodes the rows of a table in order, as row groups.
 
     Args:
         added: the new columns.
         files: the rows of each file that they are added to.
-        advance: called with the number of rows that are done.
+        advance: called with the number of rows encoded so far.
 
     Attributes:
-        schema: of the table.
+        schema: the schema of the table.
     """
 
     def __init__(
@@ -84,99 +84,103 @@ class Chunks:
         advance: Callable[[int], None] = lambda rows: None,
     ) -> None:
         self.schema = added.schema
-        self._made = _Made(added, files)
+        self._encoded = _Encoded(added, files)
         self._done = 0
         self._advance = advance
 
     def part(self, start: int) -> "Chunks":
-        """The column chunks of a separate file, from a row on."""
+        """A copy that starts at a given row, for a separate file."""
         result = copy(self)
         result._done = start  # noqa: SLF001  of the same class
         return result
 
-    def __call__(self, rows: int, look: ChunkFormat) -> Group:
-        """The next `rows` rows; their metadata is not shared, so it may be changed."""
-        result = self._made.group(self._done, rows, look)
+    def __call__(self, rows: int, chunk_format: ChunkFormat) -> Group:
+        """The next `rows` rows; the caller owns the metadata and may modify them."""
+        result = self._encoded.group(self._done, rows, chunk_format)
         self._done += rows
         self._advance(self._done)
         return result
 
 
-class _Made:
-    """The groups that were written and not asked for yet."""
+class _Encoded:
+    """The row groups that were encoded in advance and not used yet."""
 
     def __init__(self, added: pa.Table, files: Sequence[int]) -> None:
         self._added = added
         sizes = [size for size in files if size]
         self._sizes, self._starts = sizes, [0, *accumulate(sizes)]
-        self._most = min(_ROWS, _BYTES * len(added) // max(1, added.nbytes))
-        self._look: ChunkFormat | None = None
+        self._max_rows = min(_MAX_ROWS, _MAX_BYTES * len(added) // max(1, added.nbytes))
+        self._format: ChunkFormat | None = None
         self._groups: dict[int, Group] = {}
 
-    def group(self, start: int, rows: int, look: ChunkFormat) -> Group:
+    def group(self, start: int, rows: int, chunk_format: ChunkFormat) -> Group:
         result = self._groups.pop(start, None)
-        if result is None or result.rows != rows or self._look != look:
-            result, *more = groups(self._added.slice(start), self._next(start, rows), look)
+        if result is None or result.rows != rows or self._format != chunk_format:
+            result, *more = groups(self._added.slice(start), self._next(start, rows), chunk_format)
             starts = accumulate((group.rows for group in more), initial=start + rows)
-            self._look, self._groups = look, dict(zip(starts, more, strict=False))
+            self._format, self._groups = chunk_format, dict(zip(starts, more, strict=False))
         return result
 
     def _next(self, start: int, rows: int) -> list[int]:
-        """The rows that are asked for, and those of the next files, which will be groups if these are small."""
+        """The sizes of the next row groups: the requested one, and those of the next files if these are small."""
         position = bisect_left(self._starts, start)
         if self._sizes[position : position + 1] != [rows] or self._starts[position] != start:
             return [rows]
-        end = bisect_right(self._starts, start + self._most) - 1
+        end = bisect_right(self._starts, start + self._max_rows) - 1
         return [rows, *self._sizes[position + 1 : end]]
 
 
-def groups(added: pa.Table, sizes: Sequence[int], look: ChunkFormat) -> list[Group]:
+def groups(added: pa.Table, sizes: Sequence[int], chunk_format: ChunkFormat) -> list[Group]:
     """Row groups of the first rows of a table.
 
     Args:
         added: the columns.
         sizes: the rows of each group; none is empty.
-        look: how they are written.
+        chunk_format: how they are encoded.
     """
-    first = _first_of_its_kind(added)
-    data, footer = written(added.select(sorted(set(first))), sizes, look)
+    first = _first_with_same_memory(added)
+    data, footer = written(added.select(sorted(set(first))), sizes, chunk_format)
     metadata = structs(footer, ROW_GROUPS)
     starts = [_start(group) for group in metadata]
     assert len(metadata) == len(sizes), "arrow writes each table as a row group"
     ends = [*starts[1:], data.size]
-    made = [
+    encoded = [
         Group(size, data[start:end].to_pybytes(), group, start)
         for size, group, start, end in zip(sizes, metadata, starts, ends, strict=True)
     ]
     if first == list(range(len(first))):
-        return made
-    return [_with_copies(group, first, added.column_names) for group in made]
+        return encoded
+    return [_with_copies(group, first, added.column_names) for group in encoded]
 
 
-def _first_of_its_kind(added: pa.Table) -> list[int]:
-    """For each column the first one that lies at the same place of the memory: mostly itself."""
+def _first_with_same_memory(added: pa.Table) -> list[int]:
+    """For each column, the first column that shares its memory; usually itself."""
     known: dict[object, int] = {}
     result = []
     for position, column in enumerate(added.columns):
-        lies = tuple(
-            (part.offset, len(part), *(None if held is None else held.address for held in part.buffers()))
+        memory = tuple(
+            (
+                part.offset,
+                len(part),
+                *(None if buffer is None else buffer.address for buffer in part.buffers()),
+            )
             for part in column.chunks
         )
-        kind = position if pa.types.is_nested(column.type) else (str(column.type), lies)
-        result.append(known.setdefault(kind, position))
+        key = position if pa.types.is_nested(column.type) else (str(column.type), memory)
+        result.append(known.setdefault(key, position))
     return result
 
 
 def _with_copies(group: Group, first: Sequence[int], names: Sequence[str]) -> Group:
-    """A row group with the columns that are the same as one before them: copies of its bytes at the end.
+    """A row group with the duplicate columns added as copies of the encoded bytes.
 
-    Where nothing is left out, the processed advantage is the original one: its chunk is made once.
+    If no filter is set, the processed advantage is the original one and is encoded only once.
     """
-    made = dict(zip(sorted(set(first)), structs(group.metadata, COLUMNS), strict=True))
+    encoded = dict(zip(sorted(set(first)), structs(group.metadata, COLUMNS), strict=True))
     columns, pieces = [], [group.body]
     end = group.start + len(group.body)
     for position, name in enumerate(names):
-        column = made[first[position]]
+        column = encoded[first[position]]
         if first[position] != position:
             column = deepcopy(column)
             chunk = column[CHUNK][1]
@@ -194,20 +198,20 @@ def _with_copies(group: Group, first: Sequence[int], names: Sequence[str]) -> Gr
     return replace(group, body=b"".join(pieces))
 
 
-def written(table: pa.Table, sizes: Sequence[int], look: ChunkFormat) -> tuple[pa.Buffer, Struct]:
-    """The first rows of a table as a parquet file with such row groups: all before its footer, and that."""
+def written(table: pa.Table, sizes: Sequence[int], chunk_format: ChunkFormat) -> tuple[pa.Buffer, Struct]:
+    """The first rows of a table as a parquet file with these row group sizes: the bytes before the footer, and the footer."""
     sink = pa.BufferOutputStream()
-    # Group numbers mostly go up by 0 or 1, and never have few values.
+    # Group numbers mostly increase by 0 or 1 and have many values: delta encoding fits, a dictionary doesn't.
     numbers = [field.name for field in table.schema if pa.types.is_int64(field.type)]
     with pq.ParquetWriter(
         sink,
         table.schema,
         version="2.6",
-        compression=look.codec,
+        compression=chunk_format.codec,
         store_schema=False,
         use_dictionary=[name for name in table.column_names if name not in numbers],
         column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
-        use_compliant_nested_type=look.compliant,
+        use_compliant_nested_type=chunk_format.compliant,
     ) as writer:
         for start, size in zip(accumulate(sizes, initial=0), sizes, strict=False):
             writer.write_table(table.slice(start, size), row_group_size=size)
@@ -218,7 +222,7 @@ def written(table: pa.Table, sizes: Sequence[int], look: ChunkFormat) -> tuple[p
 
 
 def move(column: Struct, by: int) -> None:
-    """Add to every place in the file that a column chunk names."""
+    """Shift all file offsets of a column chunk."""
     for holder, names in (
         (column, (CHUNK_OFFSET, OFFSET_INDEX, COLUMN_INDEX)),
         (column[CHUNK][1], (PAGES, INDEX, DICTIONARY, BLOOM)),
@@ -229,7 +233,7 @@ def move(column: Struct, by: int) -> None:
 
 
 def structs(holder: Struct, name: int) -> list[Struct]:
-    """The structs of a list that was opened."""
+    """The structs of a decoded list."""
     result: list[Struct] = holder[name][1]
     return result
 
@@ -245,7 +249,7 @@ def add(holder: Struct, name: int, by: int) -> None:
 
 
 def _start(group: Struct) -> int:
-    """Where the chunks of a row group begin: with the first page of the first column."""
+    """The offset of a row group's chunks: the first page of its first column."""
     chunk = structs(group, COLUMNS)[0][CHUNK][1]
     pages = (number(chunk, name) for name in (DICTIONARY, PAGES) if name in chunk)
     return min(position for position in pages if position)

@@ -1,4 +1,4 @@
-"""A parquet file, opened: of many small ones, that takes most of the time."""
+"""Opens parquet files and keeps small ones open: with many small files, opening takes most of the time."""
 
 import os
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ from advcli.io.sources.remote import random_access
 from advcli.records.table import Source
 
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError)
-"""What pyarrow raises for a broken file; a name that is no UTF-8 or a size that is no number are among it."""
+"""What pyarrow raises for a broken file, including one with a name that is not UTF-8 or an invalid size."""
 
-# Files of so many bytes are read whole; so many of them are kept open between two looks at them.
-_SMALL, _MOST = 1 << 15, 1 << 10
-_KEPT: "dict[tuple[Path, tuple[int, int]], File]" = {}
+# Files of up to _SMALL bytes are read at once; up to _MOST of them are kept open between two reads.
+_SMALL, _MAX_KEPT = 1 << 15, 1 << 10
+_kept_open: "dict[tuple[Path, tuple[int, int]], File]" = {}
 
 
 class File(pq.ParquetFile):  # type: ignore[misc]
-    """An open file, and what its footer says.
+    """An open file and its footer.
 
     Args:
-        name: what it is called in errors.
+        name: its name in error messages.
         data: arrow's file.
         options: further arguments of pyarrow.
     """
@@ -52,9 +52,9 @@ class File(pq.ParquetFile):  # type: ignore[misc]
     @cached_property
     def encrypted(self) -> frozenset[str]:
         """The columns that are encrypted."""
-        # A footer that others can read is signed if a column is encrypted. So much is seen without decoding it.
-        is_here = isinstance(self._data, pa.OSFile | pa.BufferReader)
-        if not is_here or self._tail[0] == self.metadata.serialized_size:
+        # A plaintext footer is signed if a column is encrypted, which shows in its length without decoding it.
+        is_local = isinstance(self._data, pa.OSFile | pa.BufferReader)
+        if not is_local or self._tail[0] == self.metadata.serialized_size:
             return frozenset()
         return encrypted(self.chunks or ())
 
@@ -80,7 +80,7 @@ class File(pq.ParquetFile):  # type: ignore[misc]
         return bytes(self._data.read_at(size, start))
 
     def refuse_encrypted(self) -> None:
-        """An error if a column is encrypted: no copy can have it.
+        """Raise an error if a column is encrypted, because it can't be copied.
 
         Raises:
             DataError: there is one.
@@ -103,34 +103,34 @@ def opened(source: Source, *, again: bool = False) -> File:
 
     Args:
         source: a parquet source.
-        again: whether it will be opened once more soon: then a small one is kept open until it is.
+        again: whether it will be opened again soon; a small file is kept open until then.
 
     Raises:
         DataError: it is no parquet file.
     """
     is_small = 0 < source.stamp[0] <= _SMALL and isinstance(source.path, Path)
-    file = _KEPT.pop((source.path, source.stamp), None)
+    file = _kept_open.pop((source.path, source.stamp), None)
     try:
         if file is None and is_small:
             file = File(source.name, pa.BufferReader(source.path.read_bytes()))
         elif file is None:
-            # Without pre-buffering: it would hold every column chunk of the file at once.
+            # No pre-buffering: it would hold every column chunk of the file at once.
             file = File(source.name, random_access(source.path), buffer_size=1 << 20)
     except UNREADABLE as error:
         raise broken(source, error) from error
-    if again and is_small and len(_KEPT) < _MOST:
-        _KEPT[source.path, source.stamp] = file
+    if again and is_small and len(_kept_open) < _MAX_KEPT:
+        _kept_open[source.path, source.stamp] = file
     return file
 
 
 def is_kept(source: Source) -> bool:
     """Whether a file is kept open."""
-    return (source.path, source.stamp) in _KEPT
+    return (source.path, source.stamp) in _kept_open
 
 
 def forget() -> None:
-    """Close the files that were kept open and not asked for."""
-    _KEPT.clear()
+    """Close the files that are still kept open."""
+    _kept_open.clear()
 
 
 def broken(source: Source, error: Exception) -> DataError:

@@ -1,7 +1,7 @@
-"""What a parquet footer says of the column chunks, without asking pyarrow.
+"""Reads the metadata of column chunks from a parquet footer without pyarrow.
 
-pyarrow ends the process where it is asked for the metadata of a chunk that is encrypted or whose statistics are damaged.
-Reading such a column is an error as any other.
+pyarrow aborts the process when asked for the metadata of a chunk that is encrypted or has damaged statistics.
+Here, reading such a column raises an error like any other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,11 +10,11 @@ from typing import NamedTuple
 from advcli.io.parquet import thrift
 from advcli.io.parquet.thrift import Struct
 
-# Numbers of fields in parquet.thrift.
+# Field numbers in parquet.thrift.
 _ROW_GROUPS, _COLUMNS, _META, _CRYPTO = 4, 1, 3, 8
 _TYPE, _PATH, _CODEC, _VALUES, _PLAIN_SIZE = 1, 3, 4, 5, 6
 _COLUMN_KEY, _KEY_PATH = 2, 1
-_OPENED: thrift.Wanted = {_ROW_GROUPS: {_COLUMNS: {_META: {}, _CRYPTO: {_COLUMN_KEY: {}}}}}
+_DECODED: thrift.Wanted = {_ROW_GROUPS: {_COLUMNS: {_META: {}, _CRYPTO: {_COLUMN_KEY: {}}}}}
 _PHYSICAL = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 _CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4"}
 
@@ -23,12 +23,12 @@ class Chunk(NamedTuple):
     """The metadata of a column chunk.
 
     Attributes:
-        path: the column and the fields below it; () where only a key could tell.
-        values: how many it holds, nulls among them.
-        size: bytes without compression.
-        codec: as arrow names it.
-        physical: the type that it is stored in.
-        encrypted: whether it is.
+        path: the column and the fields below it; () if the path itself is encrypted.
+        values: the number of values, including nulls.
+        size: uncompressed bytes.
+        codec: arrow's name of the codec.
+        physical: the physical type.
+        encrypted: whether it is encrypted.
     """
 
     path: tuple[str, ...]
@@ -43,13 +43,13 @@ def row_groups(footer: bytes) -> tuple[tuple[Chunk, ...], ...]:
     """The column chunks of each row group.
 
     Args:
-        footer: its bytes, without a signature behind them.
+        footer: its bytes, without the signature.
 
     Raises:
-        thrift.UnsupportedFooter: it says something else than the format has.
+        thrift.UnsupportedFooter: it can't be parsed or lacks a field.
     """
     try:
-        result = thrift.decode(footer, _OPENED)
+        result = thrift.decode(footer, _DECODED)
         groups = result[_ROW_GROUPS][1] if _ROW_GROUPS in result else ()
         return tuple(tuple(map(_chunk, group[_COLUMNS][1])) for group in groups)
     except (KeyError, IndexError, TypeError, ValueError) as error:
@@ -57,7 +57,7 @@ def row_groups(footer: bytes) -> tuple[tuple[Chunk, ...], ...]:
 
 
 def encrypted(groups: Sequence[Sequence[Chunk]]) -> frozenset[str]:
-    """The columns with an encrypted chunk, "" among them where the name of one is encrypted too."""
+    """The columns with an encrypted chunk; includes "" if the name of one is encrypted too."""
     return frozenset("".join(chunk.path[:1]) for group in groups for chunk in group if chunk.encrypted)
 
 

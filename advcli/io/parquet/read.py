@@ -1,4 +1,4 @@
-"""Parquet: read a few columns of every row group, and stream the rest through with columns appended."""
+"""Parquet: read a few columns of every row group, or copy all of them with columns appended."""
 
 import json
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -18,25 +18,25 @@ from advcli.io.jsonl.read import already_there
 from advcli.io.layouts import arrow, kinds, paths
 from advcli.io.layouts import objects as layouts
 from advcli.io.parquet import files
-from advcli.io.readahead import beside
+from advcli.io.readahead import readahead
 from advcli.records.layout import PLAIN, Layout
 from advcli.records.table import Source
 
-# Bytes of column data in one batch: what bounds the memory, however long the texts are.
+# Bytes of column data per batch: bounds the memory however long the texts are.
 _BATCH_BYTES = 32 << 20
 _MAX_ROWS = 1 << 18
 _PROBE = 64
 
 
 def columns(source: Source, *, again: bool = False) -> dict[str, str]:
-    """The columns and their shapes.
+    """The columns and their kinds.
 
     Args:
         source: a parquet source.
-        again: whether the file will soon be opened once more.
+        again: whether the file will be opened again soon.
 
     Raises:
-        DataError: no parquet file, or two columns of one name.
+        DataError: not a parquet file, or two columns with the same name.
     """
     file = files.opened(source, again=again)
     schema, readable = file.schema_arrow, set(file.columns)
@@ -48,7 +48,7 @@ def columns(source: Source, *, again: bool = False) -> dict[str, str]:
 
 
 def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
-    """The first rows as objects, without binary columns: what the types alone don't show.
+    """The first rows as objects, without binary columns, for what the types alone don't show.
 
     Raises:
         DataError: the file is broken.
@@ -61,24 +61,24 @@ def head(source: Source, rows: int = 8) -> list[Mapping[str, Any]]:
         for batch in file.iter_batches(batch_size=rows, columns=names) if names else ():
             return records(batch)
     except files.UNREADABLE:
-        # The scan says what is wrong, if the column is wanted.
+        # The scan reports the error if the column is needed.
         return []
     return []
 
 
 def sample(source: Source, rows: int) -> list[Mapping[str, Any]]:
-    """The first rows without lists of numbers, to detect what a column contains; unreadable columns are left out.
+    """The first rows without lists of numbers, to detect what a column contains; unreadable columns are skipped.
 
     Args:
         source: a parquet source.
         rows: how many of them.
     """
     file = files.opened(source, again=files.is_kept(source))
-    names = [field.name for field in file.schema_arrow if _tells(field.type)]
+    names = [field.name for field in file.schema_arrow if _is_informative(field.type)]
     try:
         batch = next(file.iter_batches(batch_size=rows, columns=names), None) if names else None
     except files.UNREADABLE:
-        # The scan says what is wrong, if the column is wanted.
+        # The scan reports the error if the column is needed.
         batch = None
     columns: dict[str, list[Any]] = {}
     for name in names if batch is not None else ():
@@ -87,8 +87,8 @@ def sample(source: Source, rows: int) -> list[Mapping[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _tells(type_: pa.DataType) -> bool:
-    """Whether a column is of numbers or texts, or of objects with texts."""
+def _is_informative(type_: pa.DataType) -> bool:
+    """Whether a column holds numbers, texts, objects, or lists of texts or objects."""
     shape = kinds.of_type(type_)
     if shape != "list":
         return shape != "other"
@@ -104,15 +104,15 @@ def scan(
     dropped: set[int],
     layout: Layout = PLAIN,
 ) -> Iterator[Batch]:
-    """Read some columns of every row; a column that the file lacks is null.
+    """Read some columns of every row; columns that the file lacks are null.
 
     Args:
         source: a parquet source.
         columns: the columns or dotted paths.
         refused: names that the file may not have, because they would be written.
-        bad_rows: what to do with a row that is laid out in another way.
-        dropped: gets the numbers of the rows that were skipped.
-        layout: how rows lie in a row of the file.
+        bad_rows: how to handle a row with a different layout.
+        dropped: receives the numbers of the skipped rows.
+        layout: how rows are nested in a row of the file.
 
     Yields:
         Batches of arrow arrays.
@@ -130,7 +130,7 @@ def scan(
         return
     roots = paths.roots(tuple(columns), names)
     read = _batches(file, source, None if ROW in columns else _leaves(file, roots))
-    with closing(beside(read, apart=file.metadata.num_rows > _MAX_ROWS)) as batches:
+    with closing(readahead(read, threaded=file.metadata.num_rows > _MAX_ROWS)) as batches:
         yield from _cells(source, batches, columns, roots, layout, file.metadata.num_rows)
 
 
@@ -142,7 +142,7 @@ def _cells(
     layout: Layout,
     rows: int,
 ) -> Iterator[Batch]:
-    """The columns that are wanted of each batch of a file with so many rows."""
+    """The requested columns of each batch; `rows` is the row count of the file."""
     done = 0
     for batch in batches:
         cells: dict[str, Any] = {
@@ -158,7 +158,7 @@ def _cells(
 
 
 def _leaves(file: files.File, roots: Mapping[str, str]) -> list[str]:
-    """What to read for some paths: only the needed fields of a struct, if they can be read separately."""
+    """The columns to read for some paths: only the needed fields of a struct, if they can be read separately."""
     if all(path == root for path, root in roots.items()):
         return list(roots)
     result = []
@@ -169,7 +169,7 @@ def _leaves(file: files.File, roots: Mapping[str, str]) -> list[str]:
             for column in (file.schema.column(i).path for i in range(len(file.schema)))
         )
         result.append(path if known else root)
-    # A whole column beside one of its fields would be read as the field only.
+    # Given a whole column and one of its fields, pyarrow would read only the field.
     whole = set(result) & set(file.columns)
     return list(
         dict.fromkeys(
@@ -186,7 +186,7 @@ def _exploded(
     bad_rows: BadRows,
     dropped: set[int],
 ) -> Iterator[Batch]:
-    """The rows that lie in rows of the file: in Python, only for the columns that are wanted."""
+    """The rows nested in rows of the file, converted in Python, with the requested columns only."""
     names = [name for name in columns if name != ROW]
     wanted = [
         layout.path,
@@ -222,13 +222,12 @@ def annotate(
 ) -> None:
     """Copy a parquet file with columns appended.
 
-    Columns, types, nested values, dictionaries, schema and field metadata, codecs and the size of the row
-    groups are those of the source.
+    Columns, types, nested values, dictionaries, schema and field metadata, codecs and row group sizes are kept.
 
     Args:
         source: a parquet source.
         sink: takes the bytes; need not be seekable.
-        slices: called with a number of rows, gives the new columns of the next rows.
+        slices: returns the new columns of the next rows, given their number.
         about: further key-value metadata of the file.
     """
     file = files.opened(source)
@@ -237,7 +236,7 @@ def annotate(
     schema = pa.schema([*file.schema_arrow, *added], metadata={**(file.schema_arrow.metadata or {}), **about})
     with pq.ParquetWriter(sink, schema, **_written_like(file, added.names)) as writer:
         for group in range(file.num_row_groups):
-            # Asked to be as long as the group, the writer closes its row group where the source does.
+            # With the group's length as the limit, the writer closes its row group where the source does.
             rows = max(1, file.metadata.row_group(group).num_rows)
             for batch in _batches(file, source, None, row_groups=[group]):
                 columns = [*batch.columns, *slices(batch.num_rows).columns]
@@ -247,16 +246,16 @@ def annotate(
 def write_batches(
     source: Source, sink: BinaryIO, batches: Iterator[pa.RecordBatch], about: Mapping[str, str]
 ) -> None:
-    """Write batches that were made of a file's own.
+    """Write batches derived from a file.
 
     Args:
-        source: where they come from: its metadata go along.
+        source: the file, whose metadata are kept.
         sink: takes the bytes; need not be seekable.
         batches: all columns.
         about: further key-value metadata of the file.
     """
     metadata = {**(files.opened(source).schema_arrow.metadata or {}), **about}
-    # It describes columns that are no longer the same.
+    # It describes the original columns.
     metadata.pop(b"pandas", None)
     writer = None
     try:
@@ -270,14 +269,14 @@ def write_batches(
 
 
 def rows(source: Source, layout: Layout, dropped: Collection[int]) -> Iterator[pa.RecordBatch]:
-    """All columns of the rows that lie in records, batch by batch."""
+    """All columns of the rows nested in records, batch by batch."""
     return (arrow.unfolded(batch, layout) for batch in objects(source, dropped))
 
 
 def with_lists(
     source: Source, layout: Layout, dropped: Collection[int], slices: Callable[[int], pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """All columns of the records, the new ones appended as lists."""
+    """All columns of the records, with the new ones appended as lists."""
     for batch in objects(source, dropped):
         counts = arrow.lengths(batch, layout)
         new = arrow.as_lists(slices(int(counts.sum())), counts)
@@ -286,12 +285,12 @@ def with_lists(
 
 
 def objects(source: Source, dropped: Collection[int] = (), *, whole: bool = True) -> Iterator[pa.RecordBatch]:
-    """All columns, batch by batch, without the rows that were skipped; one empty batch of a file without rows.
+    """All columns, batch by batch, without the skipped rows; one empty batch for a file without rows.
 
     Args:
         source: a parquet source.
         dropped: numbers of the rows to leave out.
-        whole: refuse a file with a column that cannot be read, instead of leaving it out.
+        whole: refuse a file with an encrypted column, instead of leaving the column out.
 
     Raises:
         DataError: the file is broken, or a column is encrypted.
@@ -308,7 +307,7 @@ def objects(source: Source, dropped: Collection[int] = (), *, whole: bool = True
 
 
 def decode(source: Source) -> None:
-    """Go through all columns.
+    """Decode all columns, to check the file.
 
     Raises:
         DataError: the file is broken.
@@ -322,33 +321,33 @@ def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def rows_at(source: Source, wanted: Collection[int]) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Some rows with all their columns; row groups without such a row are not read.
+    """Some rows with all their columns; row groups without a requested row are not read.
 
     Args:
         source: a parquet source.
         wanted: numbers of the rows, counted from 1.
 
     Yields:
-        Number and columns of each, in file order.
+        Number and columns of each row, in file order.
     """
     file = files.opened(source)
     done = 0
-    places = np.array(sorted(wanted), dtype=np.int64) - 1
+    positions = np.array(sorted(wanted), dtype=np.int64) - 1
     for group in range(file.num_row_groups):
         end = done + file.metadata.row_group(group).num_rows
-        if not ((places >= done) & (places < end)).any():
+        if not ((positions >= done) & (positions < end)).any():
             done = end
             continue
         for batch in _batches(file, source, None, row_groups=[group]):
-            here = places[(places >= done) & (places < done + batch.num_rows)]
-            for position in here.tolist():
-                # Not taken, which arrow cannot do with every type.
+            in_batch = positions[(positions >= done) & (positions < done + batch.num_rows)]
+            for position in in_batch.tolist():
+                # take() doesn't support every type.
                 yield position + 1, records(batch.slice(position - done, 1))[0]
             done += batch.num_rows
 
 
 def to_metadata(prefix: str, settings: Mapping[str, object]) -> dict[str, str]:
-    """The settings as key-value metadata of a parquet file, one key per prefix."""
+    """The settings as key-value metadata of a parquet file, under the key `advcli/PREFIX`."""
     return {f"advcli/{prefix}": json.dumps(settings, allow_nan=False)}
 
 
@@ -360,13 +359,13 @@ def _batches(
 ) -> Generator[pa.RecordBatch]:
     """Columns (None: all) of some row groups (None: all), in batches of about `_BATCH_BYTES`."""
     if columns is not None and not columns:
-        # No column at all: pyarrow would yield nothing, but the rows are there.
+        # Without any column pyarrow would yield nothing, and the rows would be lost.
         columns = file.columns[:1]
     elif columns is None and file.encrypted:
         columns = file.columns
     try:
         for group in range(file.num_row_groups) if row_groups is None else row_groups:
-            # For a few rows, threads take longer than the reading.
+            # For a few rows, starting threads takes longer than reading.
             few = _is_one_batch(file, group, columns)
             rows, expected = 0, file.metadata.row_group(group).num_rows
             for batch in file.iter_batches(
@@ -384,7 +383,7 @@ def _batches(
 
 
 def _damaged(source: Source, group: int, rows: int, expected: int) -> DataError:
-    """The error for columns that have another number of rows than their row group."""
+    """The error for columns whose length differs from the row count of their row group."""
     return DataError(
         f"{source.name}: not a readable parquet file (row group {group + 1} has {counted(expected, 'row')}, and "
         f"{rows:,} can be read)",
@@ -393,7 +392,7 @@ def _damaged(source: Source, group: int, rows: int, expected: int) -> DataError:
 
 
 def _is_one_batch(file: files.File, group: int, columns: Collection[str] | None) -> bool:
-    """Whether all rows of a row group make a batch, however its values are encoded: none is longer than its chunk."""
+    """Whether a row group certainly fits in one batch: no value is longer than its uncompressed chunk."""
     if file.metadata.row_group(group).num_rows > _MAX_ROWS or file.chunks is None:
         return False
     size = 0
@@ -405,10 +404,10 @@ def _is_one_batch(file: files.File, group: int, columns: Collection[str] | None)
 
 
 def _rows_per_batch(file: files.File, group: int, columns: Collection[str] | None) -> int:
-    """So many rows of a row group that a batch stays near `_BATCH_BYTES`.
+    """The number of rows that keeps a batch of a row group near `_BATCH_BYTES`.
 
-    The sizes that a file tells are those of its encodings: a text that is repeated is counted once. So the first
-    rows are read and measured.
+    The sizes in the metadata are of encoded data, in which a repeated text counts once, so the first rows are
+    read and measured.
     """
     for batch in file.iter_batches(batch_size=_PROBE, columns=columns, row_groups=[group]):
         per_row: int = max(1, batch.nbytes // max(1, batch.num_rows))
@@ -417,7 +416,7 @@ def _rows_per_batch(file: files.File, group: int, columns: Collection[str] | Non
 
 
 def _written_like(file: files.File, added: Collection[str]) -> dict[str, object]:
-    """Writer options that give the copy the look of the original."""
+    """Writer options that match the original's encoding."""
     options: dict[str, object] = {"version": "2.6", "store_schema": True}
     chunks = file.chunks[0] if file.chunks else ()
     if chunks:

@@ -1,8 +1,8 @@
-"""Thrift's compact protocol as far as the footer of a parquet file uses it: opened where something is to be seen or changed.
+"""The subset of Thrift's compact protocol used by parquet footers; only requested fields are decoded.
 
-A struct is a dict of field number → (type, value). A value is the bytes that spell it, unless it was asked for: then it is a
-struct, or a list of structs. What is not asked for is passed over and written as it was, so fields that a later
-version of the format adds go through too, and a footer of hundreds of values takes no longer than its bytes.
+A struct is a dict of field number → (type, value). A value is its encoded bytes, unless it was requested: then it is a
+struct, or a list of structs. Other fields are skipped and written back unchanged, so fields that a later
+version of the format adds are kept too, and a footer with hundreds of values is skipped as bytes.
 
 Source:
     https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
@@ -15,25 +15,25 @@ TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range
 
 Struct: TypeAlias = dict[int, tuple[int, Any]]
 Wanted: TypeAlias = Mapping[int, "Wanted"]
-"""The fields of a struct whose value is opened, and those that are wanted within."""
+"""The fields of a struct to decode, and the fields to decode within each of them."""
 
 _MORE, _KIND = 0x80, 0x0F
-# A list of so many items spells their number.
-_MANY = 15
-# Nothing in a footer lies deeper.
-_DEEP = 40
+# From this length on, a list header stores the length as a varint.
+_LONG_LIST = 15
+# The nesting limit; no footer comes close.
+_MAX_DEPTH = 40
 
 
 class UnsupportedFooter(ValueError):  # noqa: N818  says what it is: nothing is wrong with the file
-    """Bytes that this module does not know."""
+    """Bytes that this module can't parse."""
 
 
 def decode(data: bytes, wanted: Wanted) -> Struct:
-    r"""One struct.
+    r"""Decode one struct.
 
     Raises:
-        UnsupportedFooter: the bytes are cut off, go on after the struct, or hold a type that parquet has no use for; or a
-            value that is wanted is neither a struct nor a list of structs.
+        UnsupportedFooter: the bytes are truncated, continue after the struct, or hold a type that parquet doesn't use; or a
+            requested value is neither a struct nor a list of structs.
 
     Example:
         >>> data = b"\x15\x04\x19\x1c\x18\x01a\x00\x00"
@@ -48,7 +48,7 @@ def decode(data: bytes, wanted: Wanted) -> Struct:
 
 
 def decode_list(data: bytes, wanted: Wanted) -> list[Struct]:
-    r"""A list of structs, as the value of a field spells it.
+    r"""Decode a list of structs from the value of a field.
 
     Raises:
         UnsupportedFooter: as `decode`.
@@ -63,7 +63,7 @@ def decode_list(data: bytes, wanted: Wanted) -> list[Struct]:
 
 
 def encode(struct: Mapping[int, tuple[int, Any]]) -> bytes:
-    r"""The bytes of a struct.
+    r"""The encoded struct.
 
     Example:
         >>> encode({1: (5, b"\x04"), 2: (9, [{1: (8, b"\x01a")}])})
@@ -75,14 +75,14 @@ def encode(struct: Mapping[int, tuple[int, Any]]) -> bytes:
 
 
 def encode_list(structs: Sequence[Struct]) -> bytes:
-    """The bytes of a list of structs."""
+    """The encoded list of structs."""
     out = bytearray()
     _write_structs(out, structs)
     return bytes(out)
 
 
 def integer(value: bytes) -> int:
-    r"""The number that some bytes spell.
+    r"""Decode an integer.
 
     Example:
         >>> integer(b"\x01"), integer(b"\xd8\x04")
@@ -95,7 +95,7 @@ def integer(value: bytes) -> int:
 
 
 def of_integer(value: int) -> bytes:
-    r"""The bytes that spell a number.
+    r"""Encode an integer.
 
     Example:
         >>> of_integer(-1), of_integer(300)
@@ -105,7 +105,7 @@ def of_integer(value: int) -> bytes:
 
 
 def binary(value: bytes) -> bytes:
-    r"""The text that some bytes spell.
+    r"""Decode a binary value.
 
     Example:
         >>> binary(b"\x02hi")
@@ -118,7 +118,7 @@ def binary(value: bytes) -> bytes:
 
 
 def binaries(value: bytes) -> list[bytes]:
-    r"""The texts of a list that some bytes spell.
+    r"""Decode a list of binary values.
 
     Raises:
         UnsupportedFooter: as `decode`.
@@ -143,7 +143,7 @@ def binaries(value: bytes) -> list[bytes]:
 
 
 def of_binary(value: bytes) -> bytes:
-    r"""The bytes that spell a text.
+    r"""Encode a binary value.
 
     Example:
         >>> of_binary(b"hi")
@@ -160,7 +160,7 @@ def _check_end(data: bytes, end: int) -> None:
 
 
 def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:
-    """The struct that begins at a place, and its end. Numbers and short texts, which are most of it, cost no call."""
+    """The struct at an offset, and its end. Numbers are skipped inline: most fields are numbers."""
     fields: Struct = {}
     number = 0
     try:
@@ -173,7 +173,7 @@ def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:
                 number, at = _field(data, at)
             start = at
             if number in wanted:
-                value, at = _opened(data, at, kind, wanted[number])
+                value, at = _decode_value(data, at, kind, wanted[number])
             else:
                 if kind in _INTEGERS:
                     while data[at] & _MORE:
@@ -190,8 +190,8 @@ def _struct_in(data: bytes, at: int, wanted: Wanted) -> tuple[Struct, int]:
     return fields, at + 1
 
 
-def _opened(data: bytes, at: int, kind: int, wanted: Wanted) -> tuple[Any, int]:
-    """The struct or the list of structs that begins at a place, and its end."""
+def _decode_value(data: bytes, at: int, kind: int, wanted: Wanted) -> tuple[Any, int]:
+    """The struct or the list of structs at an offset, and its end."""
     if kind == STRUCT:
         return _struct_in(data, at, wanted)
     if kind == LIST:
@@ -200,15 +200,15 @@ def _opened(data: bytes, at: int, kind: int, wanted: Wanted) -> tuple[Any, int]:
 
 
 def _field(data: bytes, at: int) -> tuple[int, int]:
-    """The number of a field that is far from the one before."""
+    """The field number that is stored in full because it is far from the one before."""
     end = _after_number(data, at, 0)
     return integer(data[at:end]), end
 
 
 def _structs_in(data: bytes, at: int, wanted: Wanted) -> tuple[list[Struct], int]:
-    """The list of structs that begins at a place, and its end."""
+    """The list of structs at an offset, and its end."""
     kind, count, at = _list_in(data, at)
-    # An empty list may be declared as one of anything.
+    # An empty list may have any item type.
     if count and kind != STRUCT:
         raise UnsupportedFooter(f"a list of type {kind} where structs are expected")
     result = []
@@ -219,27 +219,27 @@ def _structs_in(data: bytes, at: int, wanted: Wanted) -> tuple[list[Struct], int
 
 
 def _list_in(data: bytes, at: int) -> tuple[int, int, int]:
-    """What the items of a list are, how many there are, and where they begin."""
+    """The item type and the length of a list, and the offset of the first item."""
     try:
         count, kind = data[at] >> 4, data[at] & _KIND
         at += 1
-        if count == _MANY:
+        if count == _LONG_LIST:
             count, at = _varint(data, at)
     except IndexError as error:
         raise UnsupportedFooter("no compact thrift (cut off)") from error
-    # Whatever an item is, it takes a byte: so nobody counts to a number that is damage.
+    # Every item takes at least a byte; this guards against looping over a damaged length.
     if count > len(data) - at:
         raise UnsupportedFooter("no compact thrift (cut off)")
     return kind, count, at
 
 
 def _check_depth(depth: int) -> None:
-    if depth > _DEEP:
+    if depth > _MAX_DEPTH:
         raise UnsupportedFooter("no compact thrift (too deep)")
 
 
 def _after_struct(data: bytes, at: int, depth: int) -> int:
-    """The position after a struct that is skipped."""
+    """The offset after a struct that is skipped."""
     _check_depth(depth)
     while head := data[at]:
         at = at + 1 if head >> 4 else _after_number(data, at + 1, depth)
@@ -258,7 +258,7 @@ def _after_struct(data: bytes, at: int, depth: int) -> int:
 def _after_list(data: bytes, at: int, depth: int) -> int:
     _check_depth(depth)
     kind, count, at = _list_in(data, at)
-    # As an item, a truth takes a byte.
+    # As a list item, a boolean takes a byte.
     after = _AFTER[BYTE if kind in (TRUE, FALSE) else kind]
     for _ in range(count):
         at = after(data, at, depth + 1)
@@ -290,11 +290,11 @@ _AFTER: Mapping[int, Callable[[bytes, int, int], int]] = {
     SET: _after_list,
     STRUCT: _after_struct,
 }
-"""Where a value of each type ends, by where it begins and how deep it lies."""
+"""Type → function that returns the end of a value, given its offset and nesting depth."""
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number without a sign that begins at a place, and its end."""
+    """The unsigned varint at an offset, and its end."""
     byte = data[at]
     at += 1
     if byte < _MORE:
@@ -309,7 +309,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 def _of_varint(value: int) -> bytes:
     if value < _MORE:
-        return _ONE[value]
+        return _ONE_BYTE[value]
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | _MORE)
@@ -318,7 +318,7 @@ def _of_varint(value: int) -> bytes:
     return bytes(out)
 
 
-_ONE = [bytes([value]) for value in range(_MORE)]
+_ONE_BYTE = [bytes([value]) for value in range(_MORE)]
 
 
 def _write_struct(out: bytearray, struct: Mapping[int, tuple[int, Any]]) -> None:
@@ -340,8 +340,8 @@ def _write_struct(out: bytearray, struct: Mapping[int, tuple[int, Any]]) -> None
 
 
 def _write_structs(out: bytearray, structs: Sequence[Struct]) -> None:
-    out.append(min(len(structs), _MANY) << 4 | STRUCT)
-    if len(structs) >= _MANY:
+    out.append(min(len(structs), _LONG_LIST) << 4 | STRUCT)
+    if len(structs) >= _LONG_LIST:
         out += _of_varint(len(structs))
     for struct in structs:
         _write_struct(out, struct)

@@ -1,7 +1,7 @@
-"""Files that are neither parquet nor JSON Lines, turned once into rows that the readers take.
+"""Converts files that are neither parquet nor JSON Lines to one of these, once.
 
-The catalog says which files there are (`Format.opener`). Their rows are written to the folder of temporary copies, as
-parquet where they come as arrow batches and as JSON Lines otherwise, so that nothing else needs to know.
+The catalog lists such files (`Format.opener`). Their rows are written to the folder of temporary copies, as
+parquet if they come as arrow batches and as JSON Lines otherwise, so that all other code only reads these two.
 """
 
 import io
@@ -40,11 +40,11 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Unpacked:
-    """The rows of a file, as a file that the readers take.
+    """A converted file.
 
     Attributes:
-        layout: "parquet", "jsonl", or "" for a file that has to be examined itself.
-        contents: what the opener said of it.
+        layout: "parquet", "jsonl", or "" for an embedded file whose type is still to be detected.
+        contents: the result of the opener.
     """
 
     layout: str
@@ -52,24 +52,24 @@ class Unpacked:
 
 
 def opener(name: str, head: bytes) -> Format | None:
-    """The first format whose opener may take a file; None for a file that is read as it is."""
+    """The first format whose opener may read a file; None for a file that needs no opener."""
     return next(iter(_openers(name, head)), None)
 
 
 def unpacked(name: str, path: Path, head: bytes, target: Path) -> Unpacked | None:
-    """Write the rows of a file to another one.
+    """Write the rows of a file to `target`.
 
     Args:
-        name: its name, without the suffix of a compression.
-        path: where its bytes lie, decompressed.
+        name: its name, without a compression suffix.
+        path: the decompressed file.
         head: its first bytes.
         target: the file to write.
 
     Returns:
-        What was written; None if no opener takes the file.
+        The converted file; None if no opener reads it.
 
     Raises:
-        DataError: it is broken, or no rows can be made of it.
+        DataError: it is broken, or has no readable rows.
     """
     try:
         for form in _openers(name, head):
@@ -88,17 +88,21 @@ def unpacked(name: str, path: Path, head: bytes, target: Path) -> Unpacked | Non
 
 
 def repeated(sources: Sequence[Source]) -> dict[str, str]:
-    """The tables whose rows are all repeated at the head of the next one: name → why it is not read."""
-    pairs = ((one, other) for one, other in pairwise(sources) if one.format and one.format == other.format)
+    """The tables whose rows are all repeated at the start of the next one: name → why it is skipped."""
+    pairs = (
+        (table, following)
+        for table, following in pairwise(sources)
+        if table.format and table.format == following.format
+    )
     return {
-        one.name: f"its rows are repeated in {PurePath(other.name).name}"
-        for one, other in pairs
-        if _begins(other.path, one.path)
+        table.name: f"its rows are repeated in {PurePath(following.name).name}"
+        for table, following in pairs
+        if _starts_with(following.path, table.path)
     }
 
 
-def _begins(path: Path, other: Path) -> bool:
-    """Whether a file begins with all bytes of another one."""
+def _starts_with(path: Path, other: Path) -> bool:
+    """Whether a file begins with the bytes of another one."""
     with path.open("rb") as file, other.open("rb") as head:
         while piece := head.read(_CHUNK):
             if file.read(len(piece)) != piece:
@@ -111,7 +115,7 @@ def _openers(name: str, head: bytes) -> list[Format]:
 
 
 def _write(rows: Iterable[Any], target: Path, name: str) -> str:
-    """Write rows in the form that suits them; how they lie now."""
+    """Write rows in the suitable container, which is returned."""
     if isinstance(rows, pa.RecordBatchReader):
         schema = storable_schema(rows.schema, name)
         with pq.ParquetWriter(target, schema) as writer:

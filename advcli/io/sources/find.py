@@ -1,4 +1,4 @@
-"""From what the user typed to a list of inputs that can be read twice."""
+"""Resolves the inputs that the user typed to a list of sources that can be read twice."""
 
 import fcntl
 import fnmatch
@@ -30,14 +30,14 @@ STDIN = "-"
 SUFFIXES = {".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"}
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 
-# Decompressed at once: the smaller, the nearer is the line that an error names to the place where a file breaks off.
+# Bytes decompressed at once: the smaller, the closer the reported line is to where a file is truncated.
 _CHUNK = 1 << 16
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PARQUET_MAGIC = b"PAR1"
 Scratch: TypeAlias = Callable[[], Path]
-"""Gives the folder for temporary copies."""
+"""Returns the folder for temporary copies."""
 
-# Words that end in their only number; others hold ids, such as 3002af6. Behind two underscores Harbor puts one.
+# Words that end in their only number. Others contain ids, such as 3002af6, as does Harbor's suffix after "__".
 _WORD = re.compile(r"(?<![0-9A-Za-z])(?<!__)([A-Za-z]*)([0-9]+)(?![0-9A-Za-z])|([0-9A-Za-z]+|[^0-9A-Za-z]+)")
 _OWN_OUTPUT = re.compile(r"\.adv\.[a-z.]+$")
 
@@ -47,21 +47,21 @@ _LOCK = "lock"
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for temporary copies; those that killed runs left behind are removed.
+    """A folder for temporary copies; folders that killed runs left behind are removed.
 
-    A run holds a lock on a file in its folder, and the system gives that up when the run is killed.
+    A run holds a lock on a file in its folder, which the system releases when the run is killed.
     """
-    for left in Path(tempfile.gettempdir()).glob("advcli-*/" + _LOCK):
-        with suppress(OSError), left.open("rb") as file:
+    for abandoned in Path(tempfile.gettempdir()).glob("advcli-*/" + _LOCK):
+        with suppress(OSError), abandoned.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(left.parent, ignore_errors=True)
+            shutil.rmtree(abandoned.parent, ignore_errors=True)
     with ExitStack() as stack:
-        made = tempfile.TemporaryDirectory(prefix="advcli-", ignore_cleanup_errors=True)
-        folder = Path(stack.enter_context(made))
+        temporary = tempfile.TemporaryDirectory(prefix="advcli-", ignore_cleanup_errors=True)
+        folder = Path(stack.enter_context(temporary))
         lock = stack.enter_context((folder / "new").open("wb"))
         with suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Under its name only once it is locked: nobody takes it for one that was left.
+        # Rename only after locking, so that no other run takes the folder for abandoned.
         (folder / "new").rename(folder / _LOCK)
         yield folder
 
@@ -75,29 +75,29 @@ def found(
     max_line: int = MAX_LINE,
     advance: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[list[Source], dict[str, str]]]:
-    """Find the inputs and hold the temporary copies that some need.
+    """Find the inputs and keep the temporary copies that some need.
 
     Args:
         inputs: files, globs, folders, or "-" for standard input.
-        copied: whether inputs behind a URL are copied to this machine, or read where they lie.
-        scratch: gives the folder for temporary copies; None for one that goes when the sources do.
-        max_line: bytes that a line may have.
-        advance: called for each file that is looked at.
+        copied: whether inputs behind a URL are copied to this machine instead of read remotely.
+        scratch: returns the folder for temporary copies; None for one that is deleted on exit.
+        max_line: maximum bytes of a line.
+        advance: called for each file that is opened.
 
     Yields:
-        One source per file, folders in natural order of names; and name → reason of the files that are skipped.
+        One source per file, in natural order of names within a folder; and name → reason for the skipped files.
 
     Raises:
-        DataError: nothing there, or nothing that can be read.
-        UsageError: "-" beside other inputs or twice.
+        DataError: no input exists, or none can be read.
+        UsageError: "-" is combined with other inputs or given twice.
     """
     if STDIN in inputs and len(inputs) > 1:
         raise UsageError("standard input ('-') cannot be combined with other inputs", hint="a file for each")
     with ExitStack() as stack:
 
         @cache
-        def own() -> Path:
-            """A folder for copies, made when one is needed."""
+        def new_scratch() -> Path:
+            """A folder for copies, created when needed."""
             try:
                 return stack.enter_context(scratch_folder())
             except OSError as error:
@@ -106,7 +106,7 @@ def found(
                     hint="TMPDIR=DIR with a folder that can be written",
                 ) from error
 
-        scratch = scratch or own
+        scratch = scratch or new_scratch
         files = list(_find(inputs, scratch, copied=copied))
         skipped = side_files.rivals([name for name, _, searched in files if searched])
         skipped |= {name: "empty" for name, path, searched in files if searched and not path.stat().st_size}
@@ -119,12 +119,12 @@ def found(
             if name not in skipped:
                 advance()
                 sources.append(_source(name, path, scratch, max_line))
-        again = containers.repeated(sources)
-        yield [source for source in sources if source.name not in again], skipped | again
+        duplicates = containers.repeated(sources)
+        yield [source for source in sources if source.name not in duplicates], skipped | duplicates
 
 
 def _hidden(inputs: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """The files that were found in folders whose names say that they are no part of the data: name → why."""
+    """The files found in folders whose names exclude them from the data: name → reason."""
     result: dict[str, str] = {}
     for text in inputs:
         if not remote.is_remote(text) and text != STDIN:
@@ -134,27 +134,27 @@ def _hidden(inputs: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 
 def _repeated(files: Sequence[tuple[str, Path, bool]]) -> dict[str, str]:
-    """The files whose rows lie in others too: name → why.
+    """The files whose rows are also in other files: name → reason.
 
     Raises:
-        DataError: it cannot be told which files count.
+        DataError: it can't be determined which files are current.
     """
-    here = [
+    local = [
         (name, path, searched) for name, path, searched in files if isinstance(path, Path) and path.is_file()
     ]
     several = len(files) > 1
-    result = repeated.superseded([(name, path) for name, path, searched in here if searched or several])
+    result = repeated.superseded([(name, path) for name, path, searched in local if searched or several])
     if result and len(result) == len(files):
         raise DataError(f"{files[0][0]}: superseded according to the table's log, like all other files")
-    left = [(name, path, searched) for name, path, searched in here if name not in result]
-    result |= repeated.twins([(name, path) for name, path, _ in left], CODECS, _plain)
+    remaining = [(name, path, searched) for name, path, searched in local if name not in result]
+    result |= repeated.twins([(name, path) for name, path, _ in remaining], CODECS, _plain)
     return result | repeated.copies(
-        [(name, path) for name, path, searched in left if searched and name not in result]
+        [(name, path) for name, path, searched in remaining if searched and name not in result]
     )
 
 
 def _plain(path: Path, name: str) -> BinaryIO:
-    """The bytes of a file, decompressed if they are compressed."""
+    """The bytes of a file, decompressed if compressed."""
     return _decompressed(path, _beginning(name, path)[0], name)
 
 
@@ -169,21 +169,21 @@ def stream(source: Source) -> BinaryIO:
 
 
 class _Bounded(io.RawIOBase):
-    """Some bytes of a file."""
+    """A byte range of a file."""
 
     def __init__(self, file: BinaryIO, part: Part) -> None:
         file.seek(part.begin)
-        self._file, self._left = file, part.end - part.begin
+        self._file, self._remaining = file, part.end - part.begin
 
     def readable(self) -> bool:
         """Always."""
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401  anything with the buffer protocol
-        """Read into a buffer, not beyond the last byte."""
-        result = self._file.read(min(len(buffer), self._left))
+        """Read into a buffer, not beyond the end of the range."""
+        result = self._file.read(min(len(buffer), self._remaining))
         buffer[: len(result)] = result
-        self._left -= len(result)
+        self._remaining -= len(result)
         return len(result)
 
     def close(self) -> None:
@@ -193,28 +193,28 @@ class _Bounded(io.RawIOBase):
 
 
 def _find(inputs: Sequence[str], scratch: Scratch, *, copied: bool) -> Iterator[tuple[str, Path, bool]]:
-    """Name and path of every file, and whether it was looked for in a folder."""
+    """Name and path of every file, and whether it was found in a folder."""
     seen: set[Path] = set()
     names: dict[str, int] = {}
     resolved = cache(Path.resolve)
     for text in inputs:
         result = _behind_url(text, scratch, copied=copied) if remote.is_remote(text) else _matches(text)
         for name, path, searched in result:
-            # The files of a folder share its way to it.
-            apart = not (searched and isinstance(path, Path)) or path.is_symlink()
-            position = _resolved(name, path) if apart else resolved(path.parent) / path.name
-            if text == STDIN or position not in seen:
-                seen.add(position)
-                # Two URLs that differ in what is not shown.
+            # Resolve a folder once for all of its files.
+            separate = not (searched and isinstance(path, Path)) or path.is_symlink()
+            real_path = _resolved(name, path) if separate else resolved(path.parent) / path.name
+            if text == STDIN or real_path not in seen:
+                seen.add(real_path)
+                # Two URLs can differ only in their secrets, which are not shown.
                 names[name] = names.get(name, 0) + 1
                 yield name if names[name] == 1 or name == text else f"{name} ({names[name]})", path, searched
 
 
 def _resolved(name: str, path: Path) -> Path:
-    """The file that a name leads to.
+    """The resolved path of an input.
 
     Raises:
-        DataError: a circle of symbolic links.
+        DataError: a loop of symbolic links.
     """
     try:
         return path.resolve()
@@ -242,7 +242,7 @@ def _matches(text: str) -> list[tuple[str, Path, bool]]:
     except DataError:
         raise
     except (OSError, ValueError, RuntimeError) as error:
-        # A circle of symbolic links is a RuntimeError to pathlib.
+        # pathlib raises a RuntimeError for a loop of symbolic links.
         raise DataError(f"{text}: {reason(error)}") from error
     result = [name for name in result if not Path(name).is_dir()]
     if not result:
@@ -253,21 +253,21 @@ def _matches(text: str) -> list[tuple[str, Path, bool]]:
 
 
 def _dumps_in(folder: Path) -> list[Path]:
-    """The dumps in a folder and below, by the names that the catalog knows; without our own outputs."""
+    """The dumps in a folder and its subfolders, by the file names in the catalog; without advcli's outputs."""
     dumps = _named_like(folder, _patterns()) or _named_like(folder, _patterns("otherwise"))
     if not dumps:
-        there = magic.without_dumps(file for file in folder.rglob("*") if file.is_file())
+        contents = magic.without_dumps(file for file in folder.rglob("*") if file.is_file())
         raise DataError(
             f"{folder}: no dump in this folder (hidden files and advcli's own .adv. files are skipped)"
-            + (f"; {there}" if there else ""),
+            + (f"; {contents}" if contents else ""),
             hint="a folder with .parquet or .jsonl files, or the files themselves",
         )
     return sorted(dumps, key=lambda file: _natural(str(file)))
 
 
 def _named_like(folder: Path, patterns: Collection[str]) -> list[Path]:
-    """The files with such names; of hidden ones, our own outputs and copies of a database none."""
-    # A pattern with a folder in it leads also through a link.
+    """The files with matching names, except hidden files, advcli's outputs and copies of a database."""
+    # A pattern with a folder also matches through a symbolic link.
     files = {file for pattern in patterns if "/" in pattern for file in folder.rglob(pattern)}
     files = {
         file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)
@@ -287,14 +287,14 @@ def _named_like(folder: Path, patterns: Collection[str]) -> list[Path]:
 
 @cache
 def _patterns(names: str = "files") -> frozenset[str]:
-    """The names of dumps, as far as a folder is searched for them: `files`, or what is taken `otherwise`."""
+    """The file name patterns to search a folder for: `files` or `otherwise` of all formats."""
     return frozenset(
         pattern + codec for row in FORMATS for pattern in getattr(row, names) for codec in ("", *CODECS)
     )
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
-    """Sort key under which 2.jsonl comes before 10.jsonl, and ids are in the order of their text."""
+    """Sort key that puts 2.jsonl before 10.jsonl and sorts ids as text."""
     result = []
     for letters, number, text in _WORD.findall(name):
         result += [(1, 0, letters)] if letters else []
@@ -303,12 +303,12 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
 
 
 def _source(name: str, path: Path, scratch: Scratch, max_line: int) -> Source:
-    """Look at the first bytes and make sure that the input can be read twice."""
+    """Detect the container from the first bytes, and make sure that the input can be read twice."""
     path = _readable_twice(name, path, scratch)
     codec, head = _beginning(name, path)
     if not head:
         raise DataError(f"{name}: the file is empty, expected rows")
-    inner = name.removesuffix(next((tail for tail in CODECS if codec and name.endswith(tail)), ""))
+    inner = name.removesuffix(next((suffix for suffix in CODECS if codec and name.endswith(suffix)), ""))
     if not head.startswith(_PARQUET_MAGIC):
         unpacked = _unpacked(inner, path, codec, head, scratch, max_line)
         if unpacked:
@@ -320,7 +320,7 @@ def _source(name: str, path: Path, scratch: Scratch, max_line: int) -> Source:
         layout = _json_layout(name, path, codec, max_line)
         return Source(name, path, layout, codec, stamp(path), join=_join(name), max_line=max_line)
     if codec:
-        # A parquet file is read from its end: it has to lie decompressed somewhere.
+        # Parquet needs random access, so decompress the file to disk.
         with _decompressed(path, codec, name) as file:
             path = _spooled(file, scratch, name)
     return Source(name, path, "parquet", None, stamp(path))
@@ -329,7 +329,7 @@ def _source(name: str, path: Path, scratch: Scratch, max_line: int) -> Source:
 def _unpacked(
     name: str, path: Path, codec: str | None, head: bytes, scratch: Scratch, max_line: int
 ) -> Source | None:
-    """The rows of a file that is neither parquet nor JSON; None if it may be JSON, or nothing that is known."""
+    """A source with the rows of a file that is neither parquet nor JSON; None if it may be JSON or is unknown."""
     if containers.opener(name, head) is None:
         return None
     folder = scratch()
@@ -351,7 +351,7 @@ def _unpacked(
 
 
 def _join(name: str) -> "Callable[[dict[str, Any]], dict[str, Any]] | None":
-    """The join that completes the records of a file from the files next to it."""
+    """The function that completes the records of a file from neighboring files; None if there is none."""
     path = Path(name)
     for form in FORMATS:
         if form.join and any(
@@ -383,7 +383,7 @@ def _json_layout(name: str, path: Path, codec: str | None, max_line: int) -> str
 
 
 def _readable_twice(name: str, path: Path, scratch: Scratch) -> Path:
-    """The file itself, or a copy of what comes out of standard input or a pipe."""
+    """The path itself, or that of a copy of standard input or a pipe."""
     if name == "<stdin>":
         if sys.stdin is None:
             raise DataError("standard input is closed", hint="a file")
@@ -404,13 +404,13 @@ def _beginning(name: str, path: Path) -> tuple[str | None, bytes]:
             try:
                 head = file.read(magic.HEAD)
             except OSError:
-                # Cut off so early that nothing can be read; the reader says where.
+                # Truncated so early that nothing can be decompressed; the reader reports where.
                 head = b"{"
     return codec, head
 
 
 def stamp(path: Path) -> tuple[int, int]:
-    """Size and time of the last change of a file."""
+    """Size and modification time of a file."""
     status = path.stat()
     return status.st_size, status.st_mtime_ns
 
@@ -423,7 +423,7 @@ def _refuse_parquet_name(name: str) -> None:
 
 
 def _spooled(file: BinaryIO, scratch: Scratch, name: str) -> Path:
-    """Copy a stream to disk, because two passes are made over it."""
+    """Copy a stream to disk, because it is read twice."""
     target = _free(scratch())
     try:
         with target.open("wb") as out:
@@ -434,7 +434,7 @@ def _spooled(file: BinaryIO, scratch: Scratch, name: str) -> Path:
 
 
 def _free(folder: Path) -> Path:
-    """A name for the next copy in a folder."""
+    """An unused path for the next copy in a folder."""
     return folder / f"spool-{len(list(folder.iterdir()))}"
 
 

@@ -1,4 +1,4 @@
-"""Which bytes an input was."""
+"""Checksums of the inputs."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ def fingerprints(sources: Sequence[Source], table: RewardTable) -> tuple[InputFi
 
     Args:
         sources: the inputs.
-        table: what was read from them.
+        table: the table read from them.
     """
     result = []
     for source, rows in zip(sources, table.rows, strict=True):

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes, so that errors can name it."""
+"""Recognizes other file types by their first bytes, so that errors can name them."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HEAD = 512
-"""Bytes that are looked at."""
+"""The number of bytes that are checked."""
 
 _DUMP = "a .parquet or .jsonl dump"
 _PICKLE = (
@@ -17,11 +17,11 @@ _PICKLE = (
 
 @dataclass(frozen=True)
 class Stranger:
-    """A kind of file that holds no dump.
+    """A type of file that is not a dump.
 
     Attributes:
-        magic: the pattern that its first bytes match.
-        what: what it is, as it is shown to the user.
+        magic: a pattern that the first bytes match.
+        what: what it is, as shown to the user.
         hint: what to try.
     """
 
@@ -121,11 +121,11 @@ STRANGERS = (
     Stranger(re.compile(rb".{8}\{\"[^\"]{1,80}\": ?\{\"dtype\"", re.DOTALL), "this is a safetensors file"),
     Stranger(re.compile(rb"\x00+$", re.DOTALL), "the file holds nothing but zero bytes (a torn copy?)"),
 )
-"""Kinds of files that people point us at, the special before the general."""
+"""Types of files that users pass by mistake, specific ones before general ones."""
 
-# A table of text has separators in its first line and no brace.
+# A text table has separators and no brace in its first line.
 _TABLE = re.compile(rb"[^{\[\r\n]*?[,;\t][^{\[\r\n]*\r?\n")
-# An object, or an array as JSON begins one; "[INFO]" and "[12:00]" begin the line of a log.
+# The start of a JSON object or array; "[INFO]" and "[12:00]" start a log line instead.
 _OBJECT = re.compile(
     rb"^(\xef\xbb\xbf)?[ \t]*(\{|\[\s*($|[{\[\]\"]|(-?\d[\d.eE+-]*|true|false|null)\s*([,\]]|$)))",
     re.MULTILINE,
@@ -135,7 +135,7 @@ _YAML = re.compile(rb"(---\s*\n|[\w./-]+:(\s|$)|- [\w\"'{])")
 
 
 def stranger(head: bytes) -> Stranger | None:
-    r"""What a file is that holds no dump, by its first bytes; None if it may hold one.
+    r"""The type of a file that is not a dump, by its first bytes; None if it may be one.
 
     Example:
         >>> stranger(b"PK\x03\x04....").what, stranger(b'{"reward": 1}')
@@ -174,7 +174,7 @@ _NOTABLE = {
 
 
 def without_dumps(files: Iterable[Path]) -> str:
-    r"""What a folder holds where a dump was expected, in words; "" if nothing worth a word.
+    r"""A message about notable files in a folder without a dump; "" if there are none.
 
     Example:
         >>> without_dumps([Path("a/0.pt"), Path("a/1.pt")])

@@ -1,4 +1,4 @@
-"""What opens tables of any writer: CSV and TSV, Arrow and Feather, zip archives with one dump."""
+"""Openers for common tables: CSV and TSV, Arrow and Feather, and zip archives with one dump."""
 
 import codecs
 import re
@@ -14,12 +14,12 @@ from advcli.common.errors import DataError
 from advcli.common.wording import shortened
 from advcli.io.formats.format import Contents
 
-# A row has to fit into a block.
+# A row must fit into a block.
 _BLOCK = 64 << 20
-# So much of a table is looked at before it is read.
+# Bytes of a table that are examined before it is read.
 _HEAD = 1 << 20
-# Numbers that come out as they were written: an id with leading zeros or of 20 digits stays text.
-_KINDS = (
+# Only texts that survive conversion exactly: an id with leading zeros or of 20 digits stays text.
+_TYPES = (
     (pa.bool_(), r"^([Tt]rue|[Ff]alse)$"),
     (pa.int64(), r"^-?(0|[1-9][0-9]{0,17})$"),
     (
@@ -31,7 +31,7 @@ _DUMPS = (".jsonl", ".ndjson", ".json", ".parquet", ".csv", ".tsv", ".arrow", ".
 
 
 def delimited(path: Path, name: str) -> Contents:
-    """The rows of a CSV or TSV table, numbers as numbers where that changes no digit; an empty cell is null.
+    """The rows of a CSV or TSV table; numbers are converted if no digit changes, and an empty cell is null.
 
     Args:
         path: the file, decompressed.
@@ -69,14 +69,14 @@ def _check_text(path: Path, name: str) -> None:
 
 
 def _separator(path: Path) -> str:
-    """What stands between the cells of the first line: commas, tabs or semicolons."""
+    """The separator of the cells in the first line: comma, tab or semicolon."""
     with path.open("rb") as file:
         first = re.sub(rb'"[^"]*"', b"", file.readline())
     return max(",\t;", key=lambda separator: first.count(separator.encode()))
 
 
 def _texts(path: Path, separator: str, names: tuple[str, ...] | list[str]) -> pa.RecordBatchReader:
-    """A table whose cells are all text."""
+    """The table with all cells as text."""
     return pa.csv.open_csv(
         path,
         read_options=pa.csv.ReadOptions(block_size=_BLOCK),
@@ -88,19 +88,19 @@ def _texts(path: Path, separator: str, names: tuple[str, ...] | list[str]) -> pa
 
 
 def _type(cells: pa.Array, known: pa.DataType | None) -> pa.DataType | None:
-    """The narrowest type that holds some texts and those before them; None if all are null so far."""
+    """The narrowest type for these texts and those before; None if all are null so far."""
     cells = cells.drop_null()
     if not len(cells):
         return known
-    for kind, pattern in _KINDS:
+    for kind, pattern in _TYPES:
         if pc.all(pc.match_substring_regex(cells, pattern)).as_py():
-            return kind if known in (None, kind) else _both(known, kind)
+            return kind if known in (None, kind) else _common_type(known, kind)
     return pa.string()
 
 
-def _both(one: pa.DataType, other: pa.DataType) -> pa.DataType:
-    """The type of cells of two types: integers among floats are floats if they are short, and all else is text."""
-    return pa.float64() if {one, other} == {pa.int64(), pa.float64()} else pa.string()
+def _common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    """The common type of two types: integers and floats are floats, anything else is text."""
+    return pa.float64() if {first, second} == {pa.int64(), pa.float64()} else pa.string()
 
 
 def _typed(path: Path, separator: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -114,7 +114,7 @@ def _cast(cells: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def arrow_file(path: Path, name: str) -> Contents:
-    """The rows of an Arrow file, which is what Feather writes too."""
+    """The rows of an Arrow file, which is also the Feather format."""
     del name
     file = pa.ipc.open_file(pa.memory_map(str(path)))
     batches = (file.get_batch(position) for position in range(file.num_record_batches))
@@ -128,7 +128,7 @@ def arrow_stream(path: Path, name: str) -> Contents:
 
 
 def archive(path: Path, name: str) -> Contents | None:
-    """The only dump in a zip archive; None if it holds none.
+    """The only dump in a zip archive; None if there is none.
 
     Raises:
         DataError: it holds several.

@@ -1,7 +1,7 @@
 """Inputs behind a URL: s3:// and gs:// through pyarrow, hf://, https:// and others through fsspec.
 
-One machine copies them to disk first: two passes are made over an input, and an annotated copy reads every byte of
-it. Where each file has a worker of its own, they are read where they lie.
+On a single machine they are copied to disk first, because an input is read twice, and an annotated copy reads every
+byte. If each file has its own worker, they are read remotely.
 """
 
 import io
@@ -24,15 +24,15 @@ from advcli.common.wording import reason, redacted
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.+)", re.IGNORECASE | re.DOTALL)
 _ARROW = ("s3", "gs", "gcs")
 _CHUNK = 1 << 20
-# What a server says of a file that is not there, and of one that is not for everyone.
-_GONE = (404, 410)
+# HTTP status codes for a missing file, and for one without access.
+_NOT_FOUND = (404, 410)
 _FORBIDDEN = (401, 403, 407)
-# A shorter value of a query is none that anyone could not guess.
-_SECRET = 4
+# Shorter query values are not treated as secrets.
+_MIN_SECRET = 4
 
 
 def is_remote(text: str) -> bool:
-    """Whether an input is a URL of another machine.
+    """Whether an input is a remote URL.
 
     Example:
         >>> is_remote("s3://bucket/run/"), is_remote("run/a.jsonl"), is_remote("file:///a.jsonl")
@@ -43,22 +43,22 @@ def is_remote(text: str) -> bool:
 
 
 def fetched(url: str, scratch: Path, patterns: Collection[str]) -> Iterator[tuple[str, Path, bool]]:
-    """Copy what a URL names to disk.
+    """Copy the files of a URL to disk.
 
     Args:
         url: a file, a folder, or a pattern with `*`.
         scratch: the folder for the copies.
-        patterns: names of dumps, for a folder.
+        patterns: file name patterns of dumps, for a folder.
 
     Yields:
-        The URL of each file, its copy, and whether it was looked for in a folder.
+        The URL of each file, its copy, and whether it was found in a folder.
 
     Raises:
-        DataError: nothing there, or it cannot be read.
-        MissingPackage: a package for that scheme is not installed.
+        DataError: no file exists, or it can't be read.
+        MissingPackage: the package for the scheme is not installed.
     """
-    with _explained(url):
-        system, result = _named(url, patterns)
+    with _wrapping_errors(url):
+        system, result = _resolve(url, patterns)
     for position, (name, path, searched) in enumerate(result):
         copy = scratch / f"remote-{len(list(scratch.iterdir()))}-{position}"
         try:
@@ -75,8 +75,8 @@ def fetched(url: str, scratch: Path, patterns: Collection[str]) -> Iterator[tupl
 
 
 def _pieces(url: str, system: fs.FileSystem, path: str) -> Iterator[bytes]:
-    """The bytes of a remote file, as many as the server announced."""
-    with _explained(url):
+    """The bytes of a remote file, checked against the size that the server announced."""
+    with _wrapping_errors(url):
         size, done = system.get_file_info(path).size, 0
         with system.open_input_stream(path, compression=None) as source:
             while piece := source.read(_CHUNK):
@@ -91,11 +91,11 @@ def _pieces(url: str, system: fs.FileSystem, path: str) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file behind a URL that is read where it lies: what a source needs of a path, and no more.
+    """A file that is read remotely; implements the methods of Path that a source needs.
 
     Attributes:
-        url: an address in the same file system, with the options of that.
-        path: where it is there.
+        url: a URL in the same file system, including its options.
+        path: the path in the file system.
     """
 
     url: str
@@ -107,61 +107,61 @@ class RemoteFile:
         return self.path.rpartition("/")[2]
 
     def open(self, mode: str = "rb") -> BinaryIO:
-        """The bytes, from the first to the last."""
+        """A buffered stream of the bytes."""
         del mode
-        return cast("BinaryIO", io.BufferedReader(self.anywhere(), _CHUNK))
+        return cast("BinaryIO", io.BufferedReader(self.open_random_access(), _CHUNK))
 
-    def anywhere(self) -> Any:  # noqa: ANN401  arrow's class
-        """The bytes, from anywhere: a parquet file is not read from end to end."""
+    def open_random_access(self) -> Any:  # noqa: ANN401  arrow's class
+        """A file with random access, as parquet needs it."""
         return file_system(self.url)[0].open_input_file(self.path)
 
     def stat(self) -> SimpleNamespace:
-        """Size and time of the last change."""
+        """Size and modification time."""
         info = file_system(self.url)[0].get_file_info(self.path)
         if info.type != fs.FileType.File:
             raise FileNotFoundError(2, "no such file", redacted(self.url, whole=True))
         return SimpleNamespace(st_size=info.size, st_mtime_ns=info.mtime_ns or 0)
 
     def is_file(self) -> bool:
-        """It is one."""
+        """Always True."""
         return True
 
     def exists(self) -> bool:
-        """On this machine it does not."""
+        """Always False: it doesn't exist on this machine."""
         return False
 
     def resolve(self) -> "RemoteFile":
-        """There is no other name for it."""
+        """The file itself: it has no other name."""
         return self
 
 
 def listed(url: str, patterns: Collection[str]) -> Iterator[tuple[str, Path, bool]]:
-    """Find what a URL names, and leave it where it lies.
+    """Find the files of a URL, to be read remotely.
 
     Args:
         url: a file, a folder, or a pattern with `*`.
-        patterns: names of dumps, for a folder.
+        patterns: file name patterns of dumps, for a folder.
 
     Yields:
-        The URL of each file, what stands for its path, and whether it was looked for in a folder.
+        The URL of each file, a `RemoteFile` in place of its path, and whether it was found in a folder.
 
     Raises:
-        DataError: nothing there, or it cannot be read.
-        MissingPackage: a package for that scheme is not installed.
+        DataError: no file exists, or it can't be read.
+        MissingPackage: the package for the scheme is not installed.
     """
-    with _explained(url):
-        _, result = _named(url, patterns)
+    with _wrapping_errors(url):
+        _, result = _resolve(url, patterns)
         for name, path, searched in result:
             yield name, cast("Path", RemoteFile(url, path)), searched
 
 
 def random_access(path: object) -> Any:  # noqa: ANN401  a path or arrow's class
-    """A file that arrow reads in any order."""
-    return path.anywhere() if isinstance(path, RemoteFile) else pa.OSFile(str(path))
+    """An arrow file with random access."""
+    return path.open_random_access() if isinstance(path, RemoteFile) else pa.OSFile(str(path))
 
 
-def _named(url: str, patterns: Collection[str]) -> tuple[fs.FileSystem, list[tuple[str, str, bool]]]:
-    """The file system; and of each file its URL, its path, and whether it was looked for in a folder."""
+def _resolve(url: str, patterns: Collection[str]) -> tuple[fs.FileSystem, list[tuple[str, str, bool]]]:
+    """The file system; and for each file its URL, its path, and whether it was found in a folder."""
     system, path, prefix = file_system(url)
     result, searched = _files(system, path, patterns)
     if not result:
@@ -174,8 +174,8 @@ def _named(url: str, patterns: Collection[str]) -> tuple[fs.FileSystem, list[tup
 
 
 @contextmanager
-def _explained(url: str) -> Iterator[None]:
-    """Turn what a file system raises into ours, without the secrets of its URL."""
+def _wrapping_errors(url: str) -> Iterator[None]:
+    """Convert errors of a file system to a DataError without the secrets of its URL."""
     try:
         yield
     except AdvcliError as error:
@@ -183,7 +183,7 @@ def _explained(url: str) -> Iterator[None]:
     except ImportError as error:
         raise _missing(url, error) from error
     except Exception as error:
-        # Each file system has errors of its own, and of the packages that it uses.
+        # Each file system raises its own errors, and those of the packages that it uses.
         what = _without(reason(error), url)
         raise DataError(
             f"{redacted(url, whole=True)}: {what}", hint="the address and the credentials"
@@ -191,20 +191,20 @@ def _explained(url: str) -> Iterator[None]:
 
 
 def _without(text: str, url: str) -> str:
-    """A text without what is secret in a URL, also where it is not within the URL."""
+    """A text with the secrets of a URL redacted, also outside of the URL."""
     parts = urlsplit(url)
     secrets = [parts.username, parts.password, *(value for _, value in parse_qsl(parts.query))]
     text = text.replace(url, redacted(url, whole=True))
     for secret in filter(None, secrets):
         for spelled in (secret, unquote(secret)):
-            text = text.replace(spelled, "***") if len(spelled) >= _SECRET else text
+            text = text.replace(spelled, "***") if len(spelled) >= _MIN_SECRET else text
     return redacted(text)
 
 
 def file_system(url: str) -> tuple[fs.FileSystem, str, str]:
-    """The file system of a URL, the path in it, and what stands before paths in a URL."""
+    """The file system of a URL, the path in it, and the prefix of its paths in a URL."""
     scheme = url.split("://", 1)[0]
-    with _explained(url):
+    with _wrapping_errors(url):
         if scheme.lower() in _ARROW:
             system, path = fs.FileSystem.from_uri(url)
             return system, path.rstrip("/"), f"{scheme}://"
@@ -217,16 +217,16 @@ def file_system(url: str) -> tuple[fs.FileSystem, str, str]:
 
 
 def _files(system: fs.FileSystem, path: str, patterns: Collection[str]) -> tuple[list[str], bool]:
-    """The files that a path names, and whether it is a folder."""
+    """The files at a path, and whether it is a folder."""
     if "*" in path:
         folder = path[: path.index("*")].rpartition("/")[0]
-        names = [info.path for info in _below(system, folder)]
+        names = [info.path for info in _files_below(system, folder)]
         return sorted(name for name in names if fnmatch(name, path)), False
     info = system.get_file_info(path)
     if info.type == fs.FileType.NotFound:
-        _refused(system, path)
+        _check_refused(system, path)
     if info.type == fs.FileType.Directory:
-        names = [inner.path for inner in _below(system, path)]
+        names = [inner.path for inner in _files_below(system, path)]
         dumps = [
             name for name in names if any(fnmatch(name.rpartition("/")[2], pattern) for pattern in patterns)
         ]
@@ -234,11 +234,11 @@ def _files(system: fs.FileSystem, path: str, patterns: Collection[str]) -> tuple
     return ([path] if info.type == fs.FileType.File else []), False
 
 
-def _refused(system: fs.FileSystem, path: str) -> None:
-    """An error if a server says anything but that there is no such file, which fsspec takes for the same.
+def _check_refused(system: fs.FileSystem, path: str) -> None:
+    """Raise an error if a server's answer is not "no such file"; fsspec reports both alike.
 
     Raises:
-        DataError: it does.
+        DataError: the server refused the request.
     """
     inner = getattr(getattr(system, "handler", None), "fs", None)
     if inner is None:
@@ -248,7 +248,7 @@ def _refused(system: fs.FileSystem, path: str) -> None:
     except FileNotFoundError as error:
         cause = error.__cause__ or error.__context__
         status = getattr(cause, "status", None)
-        if cause is None or status in _GONE:
+        if cause is None or status in _NOT_FOUND:
             return
         message = (
             f"the server says {status} {getattr(cause, 'message', '')}".strip() if status else reason(cause)
@@ -257,7 +257,7 @@ def _refused(system: fs.FileSystem, path: str) -> None:
         raise DataError(f"{redacted(path, whole=True)}: {message}", hint=hint) from error
 
 
-def _below(system: fs.FileSystem, folder: str) -> list[Any]:
+def _files_below(system: fs.FileSystem, folder: str) -> list[Any]:
     infos: list[Any] = system.get_file_info(fs.FileSelector(folder, recursive=True, allow_not_found=True))
     return [info for info in infos if info.type == fs.FileType.File]
 

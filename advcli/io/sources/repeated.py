@@ -1,8 +1,8 @@
-"""Files whose rows lie in other files too: twins, copies, and what the log of a table says is superseded.
+"""Finds files whose rows are also in other files: compressed twins, copies, and files superseded in a table's log.
 
-Spark writes parts into `_temporary` until its job is done. Delta Lake keeps the files of earlier versions beside those of
-the current one, and says in `_delta_log` which are which (Delta transaction log protocol, "Action reconciliation").
-Iceberg says so in Avro, of which no reader is here; the counts in its metadata tell whether every file is current.
+Spark writes parts into `_temporary` until its job is done. Delta Lake keeps the files of earlier versions next to the
+current ones, and `_delta_log` lists which are current (Delta transaction log protocol, "Action reconciliation").
+Iceberg lists them in Avro, which advcli can't read; the counts in its metadata show whether every file is current.
 """
 
 import gzip
@@ -25,12 +25,12 @@ Opened = Callable[[Path, str], BinaryIO]
 """Opens a file, decompressed, by its path and its name."""
 
 _PIECE = 1 << 20
-# A table lies no more folders above its files: one for each column that it is partitioned by.
-_ABOVE = 6
+# How many folders above a file a table is searched: one for each partition column.
+_MAX_DEPTH = 6
 
 
 def aside(root: str, names: Iterable[str]) -> dict[str, str]:
-    """The files below a folder that readers of tables take for hidden: name → why.
+    """The files below a folder that table readers treat as hidden: name → reason.
 
     Example:
         >>> aside("t", ["t/part-0.parquet", "t/_temporary/0/part-0.parquet"])
@@ -46,13 +46,13 @@ def aside(root: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def superseded(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
-    """The files that the log of their table does not name any more: name → why.
+    """The files that the log of their table no longer lists: name → reason.
 
     Args:
         files: name and path of each.
 
     Raises:
-        DataError: a table whose log tells only a reader of such tables which rows it has.
+        DataError: a table whose current rows only a reader of that table format can determine.
     """
 
     @cache
@@ -61,7 +61,7 @@ def superseded(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
 
     result = {}
     for name, path in files:
-        for folder in list(path.parents)[:_ABOVE]:
+        for folder in list(path.parents)[:_MAX_DEPTH]:
             live = current(folder)
             if live is not None:
                 if path not in live:
@@ -71,7 +71,7 @@ def superseded(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
 
 
 def twins(files: Sequence[tuple[str, Path]], codecs: Iterable[str], opened: Opened) -> dict[str, str]:
-    """The compressed files that exist in another form too: name → why.
+    """The compressed files that also exist uncompressed or with another codec: name → reason.
 
     Args:
         files: name and path of each.
@@ -79,7 +79,7 @@ def twins(files: Sequence[tuple[str, Path]], codecs: Iterable[str], opened: Open
         opened: opens a file, decompressed.
 
     Raises:
-        DataError: two such files differ, so that nobody can tell which is the dump.
+        DataError: two such files differ, so it is unclear which one is the dump.
     """
     plain = dict(files)
     result: dict[str, str] = {}
@@ -98,18 +98,18 @@ def twins(files: Sequence[tuple[str, Path]], codecs: Iterable[str], opened: Open
 
 
 def copies(files: Sequence[tuple[str, Path]]) -> dict[str, str]:
-    """The files that hold the same bytes as an earlier one of the same step: name → why."""
+    """The files with the same bytes as an earlier one of the same step: name → reason."""
     result: dict[str, str] = {}
     sized = sorted(
-        ((path.stat().st_size, position) for position, (_, path) in enumerate(files)), key=lambda one: one
+        ((path.stat().st_size, position) for position, (_, path) in enumerate(files)), key=lambda item: item
     )
-    for _, same in groupby(sized, key=lambda one: one[0]):
-        places = [position for _, position in same]
-        met: dict[tuple[bytes, str | None], str] = {}
-        for position in places if len(places) > 1 else ():
+    for _, same in groupby(sized, key=lambda item: item[0]):
+        positions = [position for _, position in same]
+        seen: dict[tuple[bytes, str | None], str] = {}
+        for position in positions if len(positions) > 1 else ():
             name, path = files[position]
             with suppress(OSError):
-                first = met.setdefault((_digest(path.open("rb")), step_of(name)), name)
+                first = seen.setdefault((_digest(path.open("rb")), step_of(name)), name)
                 if first != name:
                     result[name] = f"a copy of {first}"
     return result
@@ -124,10 +124,10 @@ def _digest(file: BinaryIO) -> bytes:
 
 
 def _current(folder: Path, files: Sequence[Path]) -> set[Path] | None:
-    """The files that a table consists of now; None for a folder that is no table.
+    """The current files of a table; None for a folder that is not a table.
 
     Raises:
-        DataError: only a reader of such tables can tell.
+        DataError: only a reader of that table format can determine them.
     """
     if (folder / "_delta_log").is_dir():
         return _delta(folder)
@@ -138,19 +138,19 @@ def _current(folder: Path, files: Sequence[Path]) -> set[Path] | None:
 
 
 def _delta(folder: Path) -> set[Path]:
-    """The files that the log of a Delta table names."""
+    """The current files in the log of a Delta table."""
     log = folder / "_delta_log"
     live: dict[str, Any] = {}
     version = -1
-    points = sorted(log.glob("*.checkpoint*.parquet"))
-    if points:
-        version = int(points[-1].name.partition(".")[0])
-        for point in points:
-            if int(point.name.partition(".")[0]) == version:
-                live |= _checkpoint(point)
+    checkpoints = sorted(log.glob("*.checkpoint*.parquet"))
+    if checkpoints:
+        version = int(checkpoints[-1].name.partition(".")[0])
+        for checkpoint in checkpoints:
+            if int(checkpoint.name.partition(".")[0]) == version:
+                live |= _checkpoint(checkpoint)
     commits = sorted(int(file.stem) for file in log.glob("*.json") if file.stem.isdecimal())
     later = [number for number in commits if number > version]
-    if later != list(range(version + 1, version + 1 + len(later))) or not (points or later):
+    if later != list(range(version + 1, version + 1 + len(later))) or not (checkpoints or later):
         raise _unknown(folder, "Delta", "deltalake.DeltaTable(FOLDER).to_pyarrow_table()")
     for number in later:
         for action in _actions(log / f"{number:020d}.json"):
@@ -181,21 +181,25 @@ def _actions(file: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _iceberg(folder: Path, metadata: Sequence[Path], files: Sequence[Path]) -> set[Path]:
-    """All files of an Iceberg table, if its metadata count as many as there are."""
+    """All files of an Iceberg table, if their number matches its metadata."""
     reader = "pyiceberg: table.scan().to_arrow()"
     try:
         newest = max(metadata, key=lambda file: (file.stat().st_mtime_ns, file.name))
         opener = gzip.open if ".gz." in newest.name else open
         with opener(newest, "rt", encoding="utf-8") as text:
-            about = json.load(text)
+            document = json.load(text)
         snapshot = next(
-            one for one in about["snapshots"] if one["snapshot-id"] == about["current-snapshot-id"]
+            candidate
+            for candidate in document["snapshots"]
+            if candidate["snapshot-id"] == document["current-snapshot-id"]
         )
         counts = snapshot["summary"]
-        whole = int(counts["total-data-files"]) == len(files) and not int(counts.get("total-delete-files", 0))
+        complete = int(counts["total-data-files"]) == len(files) and not int(
+            counts.get("total-delete-files", 0)
+        )
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
-        whole = False
-    if not whole:
+        complete = False
+    if not complete:
         raise _unknown(folder, "Iceberg", reader)
     return set(files)
 

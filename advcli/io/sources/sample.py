@@ -1,4 +1,4 @@
-"""The sample that comes with the package."""
+"""The bundled sample dumps."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 from advcli.common.errors import DataError
 
 DUMP = "rewards.parquet"
-"""The dump that is read where no input is given."""
+"""The dump that is read if no input is given."""
 
 LOGGED = "trl"
-"""The same for `match`, which needs a logged advantage."""
+"""The default dump of `match`, which needs a logged advantage."""
 
 _PARTS = (DUMP, "rewards.jsonl", "tokens.jsonl", LOGGED, "easyr1.yaml")
 
 
 def path(name: str = DUMP) -> Path:
-    """A part of the sample: inside an installed package, or next to it in a checkout.
+    """The path of a part of the sample: inside an installed package, or next to it in a checkout.
 
     Args:
         name: the file or folder.
@@ -31,7 +31,7 @@ def path(name: str = DUMP) -> Path:
 
 
 def files() -> Iterator[tuple[Path, str]]:
-    """Each file of the sample, and its name in a copy of it."""
+    """Each file of the sample, with its relative name for a copy."""
     root = path().parent
     for name in _PARTS:
         part = root / name

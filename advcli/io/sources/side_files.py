@@ -1,4 +1,4 @@
-"""Files next to dumps that have no rollouts: skipped among others, refused alone, and named either way."""
+"""Files without rollouts next to dumps: skipped among other files, refused alone, and named in either case."""
 
 import json
 import re
@@ -13,12 +13,12 @@ from advcli.common.wording import counted, shortened
 
 @dataclass(frozen=True)
 class SideFile:
-    """A kind of file that is no dump.
+    """A kind of file that is not a dump.
 
     Attributes:
-        what: what it holds.
-        requires: columns that tell it.
-        names: file names that tell it where the columns say nothing else.
+        what: its contents, as shown to the user.
+        requires: columns that identify it.
+        names: file name patterns that identify it if the columns don't.
     """
 
     what: str
@@ -54,20 +54,20 @@ SIDE_FILES = (
 
 _EVALUATION = re.compile(r"(?<![a-z])(evals?|evaluation|val|valid|validation|test)(?![a-z])", re.IGNORECASE)
 _ROLLOUTS = re.compile(r"(?<![a-z])(train|training|rollouts?)(?![a-z])", re.IGNORECASE)
-# Of two files, or two folders, whose paths differ in one such word only, that with the second one is read.
+# If the paths of two files or folders differ only in such a word, the one with the second word is read.
 RIVALS = (
     (re.compile(r"(?<![a-z])all(?=[/_-])"), "effective"),
     (_EVALUATION, "train"),
     (_EVALUATION, "training"),
 )
-# Of two files of one name, that with the first suffix is read. Compressed twins are compared by their contents.
+# If two files differ only in such a suffix, the one with the first suffix is read. Compressed twins are compared by content.
 _TWINS = ((".jsonl", ".db"),)
 _NEVER = (("*/traces/live/*", "rollouts in flight"), ("*cache-*.arrow", "a cache"))
 _NUMBER = re.compile(r"\d+")
 
 
 def what(name: str, shapes: Mapping[str, str]) -> str | None:
-    """What a file holds that is no dump; None if it may be one.
+    """The contents of a file that is not a dump; None if it may be one.
 
     Args:
         name: its path.
@@ -89,10 +89,10 @@ def what(name: str, shapes: Mapping[str, str]) -> str | None:
 
 
 def refuse(name: str, shapes: Mapping[str, str]) -> None:
-    """Refuse the only input if it is no dump.
+    """Raise an error if the only input is not a dump.
 
     Raises:
-        DataError: says what it is.
+        DataError: names what it is instead.
     """
     result = what(name, shapes)
     if result:
@@ -102,46 +102,46 @@ def refuse(name: str, shapes: Mapping[str, str]) -> None:
         )
 
 
-def passed_over(found: Mapping[str, str]) -> tuple[str, ...]:
-    """What to say about files that were not read, from name → why."""
-    if not found:
+def passed_over(skipped: Mapping[str, str]) -> tuple[str, ...]:
+    """The message about skipped files, given name → reason."""
+    if not skipped:
         return ()
-    shown = shortened([f"{name} ({why})" for name, why in found.items()], 3)
-    return (f"{counted(len(found), 'file')} skipped: {shown}",)
+    shown = shortened([f"{name} ({why})" for name, why in skipped.items()], 3)
+    return (f"{counted(len(skipped), 'file')} skipped: {shown}",)
 
 
 def rivals(names: Sequence[str]) -> dict[str, str]:
-    """The files that say the same as others, or must not be mixed with them: name → why.
+    """The files that repeat others, or must not be mixed with them: name → reason.
 
     Example:
         >>> rivals(["s/train/all/t.jsonl", "s/train/effective/t.jsonl", "s/eval/all/t.jsonl"])
         {'s/train/all/t.jsonl': "'effective' is read", 's/eval/all/t.jsonl': "'train' is read"}
     """
-    there = {_shape(name) for name in names}
-    folders = {str(folder) for name in there for folder in PurePath(name).parents}
-    result = {name: why for name in names if (why := _replaced(_shape(name), there, folders))}
+    shapes = {_shape(name) for name in names}
+    folders = {str(folder) for name in shapes for folder in PurePath(name).parents}
+    result = {name: why for name in names if (why := _replaced(_shape(name), shapes, folders))}
     return {**result, **dict(_copies(names)), **dict(_not_listed(names))}
 
 
 def is_copy(file: Path) -> bool:
-    """Whether a file is a copy that trackio makes of its database."""
+    """Whether a file is trackio's parquet copy of its database."""
     stem = file.name.removesuffix(".parquet").removesuffix("_system")
     return file.suffix == ".parquet" and file.with_name(f"{stem}.db").is_file()
 
 
 def _shape(name: str) -> str:
-    """A path without its numbers: an evaluation may be of other steps than those of training."""
+    """A path without its numbers, because evaluations may have other steps than training."""
     return _NUMBER.sub("#", str(PurePath(name)))
 
 
-def _replaced(shape: str, there: Container[str], folders: Collection[str]) -> str:
-    """Why a file is not read: the same one, or a folder in place of its own, is there under the other word; "" if none is."""
-    for left, kept in RIVALS:
-        other = left.sub(kept, shape)
-        if other != shape and other in there:
+def _replaced(shape: str, shapes: Container[str], folders: Collection[str]) -> str:
+    """Why a file is skipped: the file or its folder also exists with the preferred word; "" if neither does."""
+    for word, kept in RIVALS:
+        other = word.sub(kept, shape)
+        if other != shape and other in shapes:
             return f"'{kept}' is read"
         for folder in PurePath(shape).parents:
-            name = left.sub(kept, f"{folder.name}/").rstrip("/")
+            name = word.sub(kept, f"{folder.name}/").rstrip("/")
             if name and name != folder.name and str(folder.with_name(name)) in folders:
                 return f"'{kept}' is read"
     for folder in PurePath(shape).parents:
@@ -149,7 +149,7 @@ def _replaced(shape: str, there: Container[str], folders: Collection[str]) -> st
             return f"'{training}' is read"
     path = PurePath(shape)
     without = _EVALUATION.sub("", path.name).lstrip("_-.")
-    if without != path.name and str(path.with_name(without)) in there:
+    if without != path.name and str(path.with_name(without)) in shapes:
         return "an evaluation; training is read"
     return ""
 
@@ -163,18 +163,18 @@ def _training_beside(folder: PurePath, folders: Collection[str]) -> str | None:
 
 
 def _copies(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Files that are never read, and those that say what another one says."""
-    there = set(names)
+    """Files that are never read, and those that another file repeats."""
+    existing = set(names)
     for name in names:
         why = next((why for pattern, why in _NEVER if fnmatch(name, pattern)), None)
-        twins = (name.removesuffix(left) + kept for kept, left in _TWINS if name.endswith(left))
-        twin = next((other for other in twins if other in there), None)
+        twins = (name.removesuffix(suffix) + kept for kept, suffix in _TWINS if name.endswith(suffix))
+        twin = next((other for other in twins if other in existing), None)
         if why or twin:
             yield name, why or f"{PurePath(twin or '').name} is read"
 
 
 def _not_listed(names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Arrow files next to a data set that do not belong to it."""
+    """Arrow files in the folder of a data set that don't belong to it."""
     for folder in {PurePath(name).parent for name in names if name.endswith(".arrow")}:
         try:
             state = json.loads((Path(folder) / "state.json").read_bytes())
@@ -188,10 +188,10 @@ def _not_listed(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def may_be_a_dump(shapes: Mapping[str, str]) -> bool:
-    """Whether a value could be a response's text or prompt.
+    """Whether a file has a column named like a prompt, a response or an id.
 
     Args:
-        shapes: column → what it holds; more columns never make this false.
+        shapes: column → shape; adding columns never makes this False.
     """
     texts = {
         "prompt",
@@ -208,7 +208,7 @@ def may_be_a_dump(shapes: Mapping[str, str]) -> bool:
 
 
 def _is_metrics(shapes: Mapping[str, str]) -> bool:
-    """Whether a file holds averages: names like critic/score/mean, numbers, and no text of a response."""
+    """Whether a file holds averages: numbers with names like critic/score/mean, and no lists."""
     slashed = [name for name in shapes if "/" in name]
     return (
         len(slashed) >= 1

@@ -1,4 +1,4 @@
-"""What is common to the formats that are SQLite databases."""
+"""Reads SQLite databases, for the formats that use them."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -10,23 +10,23 @@ from advcli.common.wording import either
 
 
 def opened(path: Path) -> sqlite3.Connection:
-    """A database, to read only; also one with a journal that lies in a folder in which nothing can be written.
+    """A read-only connection, also to a database with a journal in a folder without write access.
 
     Raises:
         sqlite3.Error: it is broken.
     """
-    address = path.resolve().as_uri()
-    database = sqlite3.connect(f"{address}?mode=ro", uri=True)
+    uri = path.resolve().as_uri()
+    database = sqlite3.connect(f"{uri}?mode=ro", uri=True)
     try:
         database.execute("select count(*) from sqlite_master").fetchone()
     except sqlite3.OperationalError:
         database.close()
-        return sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True)
+        return sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
     return database
 
 
 def tables(database: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
-    """Table → its columns, in the order in which they were made."""
+    """Table → its columns, in the order created."""
     names = [name for (name,) in database.execute("select name from sqlite_master where type = 'table'")]
     return {
         name: tuple(
@@ -37,7 +37,7 @@ def tables(database: sqlite3.Connection) -> dict[str, tuple[str, ...]]:
 
 
 def rows(database: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
-    """The rows of a table in the order in which they were written, as column → value."""
+    """The rows of a table in the order written, as column → value."""
     quoted = table.replace('"', '""')
     result = database.execute(f'select * from "{quoted}" order by rowid')
     names = [column[0] for column in result.description]
@@ -45,7 +45,7 @@ def rows(database: sqlite3.Connection, table: str) -> list[dict[str, Any]]:
 
 
 def only(names: Sequence[str], name: str) -> str | None:
-    """The only one of some tables; None if there is none.
+    """The only table; None if there is none.
 
     Raises:
         DataError: there are several.

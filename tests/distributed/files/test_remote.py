@@ -259,8 +259,10 @@ def test_an_object_that_is_shorter_than_what_was_sent(dump: tuple[str, list[str]
 
     target = remote.folder(f"s3://bucket/short/?{dump[0].partition('?')[2]}").below("x.bin")
     monkeypatch.setattr(remote, "_WAITS", ())
-    send = remote.Away._send
-    monkeypatch.setattr(remote.Away, "_send", lambda self, store, data: send(self, store, data[:-1]) + 1)
+    send = remote.RemoteOutput._send
+    monkeypatch.setattr(
+        remote.RemoteOutput, "_send", lambda self, store, data: send(self, store, data[:-1]) + 1
+    )
     with pytest.raises(DataError, match=r"x.bin: cannot be written \(999 of 1,000 bytes arrived\)"):
         target.put(bytes(1000))
     assert target.size() is None

@@ -81,7 +81,7 @@ def test_every_figure_and_list(name: str, dump: str, together: bool, dumps, monk
     from advcli.distributed.inspection import inspect
 
     if not together:
-        monkeypatch.setattr(inspect, "_TOGETHER", 0)
+        monkeypatch.setattr(inspect, "_MAX_SINGLE", 0)
     columns, wanted = WANTED[name]
     one, two = on_both(dumps[dump], Settings(scale="batch" if name == "cut by n" else None), columns, wanted)
     if isinstance(one, str) or isinstance(two, str):
@@ -128,7 +128,7 @@ def test_rounding_is_that_of_a_group_among_others(size: int, tmp_path: Path, mon
     """Two dead groups of one size: where one of them is the only one in its place, it has a twin there."""
     from advcli.distributed.inspection import inspect
 
-    monkeypatch.setattr(inspect, "_TOGETHER", 0)
+    monkeypatch.setattr(inspect, "_MAX_SINGLE", 0)
     found = [
         {"prompt_id": f"dead {key}", "reward": odd_reward(size)} for key in range(2) for _ in range(size)
     ]

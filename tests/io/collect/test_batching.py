@@ -108,7 +108,7 @@ def outcome(names, **rules):
 def test_the_outcome_is_that_of_one_by_one(monkeypatch, suffix, rules, seed):
     names = written(suffix, seed)
     found = outcome(names, **rules)
-    monkeypatch.setattr(batching, "_FEW", 0)
+    monkeypatch.setattr(batching, "_MAX_BATCH_ROWS", 0)
     np.testing.assert_equal(found, outcome(names, **rules))
 
 
@@ -116,7 +116,7 @@ def test_small_batches_are_one_for_the_collector(monkeypatch):
     taken, plain = [], Collector.add
     monkeypatch.setattr(Collector, "add", lambda self, one: taken.append(one) or plain(self, one))
     collector = Collector(CHOICE, BadRows())
-    all_of_them = batching.Together(collector)
+    all_of_them = batching.BatchQueue(collector)
     for name, ids in (("a", ["x", "x"]), ("b", ["x"]), ("c", ["y", "y", "y"])):
         all_of_them.add(batch(name, ids, pa.array([1.0] * len(ids))))
     # Another type, and Python's values: they wait for nobody.
@@ -124,22 +124,22 @@ def test_small_batches_are_one_for_the_collector(monkeypatch):
     all_of_them.add(batch("e", ["z"], [1]))
     all_of_them.flush()
     assert [len(one.lines) for one in taken] == [6, 1, 1]
-    assert [taken[0].place(row) for row in range(6)] == ["a:1", "a:2", "b:1", "c:1", "c:2", "c:3"]
+    assert [taken[0].position(row) for row in range(6)] == ["a:1", "a:2", "b:1", "c:1", "c:2", "c:3"]
     table = collector.table([], (2, 1, 3, 1, 1), (frozenset(),) * 5)
     assert table.key.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
 
 
-@pytest.mark.parametrize("limit", ["_WAITING", "_BYTES"])
+@pytest.mark.parametrize("limit", ["_MAX_QUEUED_ROWS", "_MAX_QUEUED_BYTES"])
 def test_no_more_wait_than_may(monkeypatch, limit):
     monkeypatch.setattr(batching, limit, 1)
     collector = Collector(CHOICE, BadRows())
-    waiting = batching.Together(collector)
+    waiting = batching.BatchQueue(collector)
     waiting.add(batch("a", ["x"] * 2, pa.array([1.0, 2.0])))
-    assert not waiting._waiting
+    assert not waiting._queued
 
 
 def test_an_error_names_the_first_row_of_the_first_file():
-    waiting = batching.Together(Collector(CHOICE, BadRows()))
+    waiting = batching.BatchQueue(Collector(CHOICE, BadRows()))
     waiting.add(batch("a", ["x", None], pa.array(["1", "2"])))
     waiting.add(batch("b", ["x", "x"], pa.array(["great", "2"])))
     with pytest.raises(DataError, match=r"a:2: 'id' is null"):

@@ -53,7 +53,7 @@ def test_equal_values_have_one_code(case, make):
 @pytest.mark.parametrize("runs", [1, 3])
 @pytest.mark.parametrize("null", [False, True])
 def test_rows_that_mostly_differ_from_the_one_before_them(runs, null, monkeypatch):
-    monkeypatch.setattr(keys, "_FIRST", 4)
+    monkeypatch.setattr(keys, "_SAMPLED", 4)
     cells = [f"p{row // runs % 5}" for row in range(20)]
     cells[7] = None if null else cells[7]
     known = {}

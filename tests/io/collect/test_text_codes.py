@@ -43,8 +43,8 @@ def test_texts_are_numbered_as_by_a_dictionary(batches):
 @pytest.mark.parametrize("few", [1, 3, 64, 1 << 15])
 @pytest.mark.parametrize("different", [5, 300, 20_000])
 def test_a_table_that_grows(different, few, monkeypatch):
-    monkeypatch.setattr(text_codes, "_PLACES", 2)
-    monkeypatch.setattr(text_codes, "_FEW", few)
+    monkeypatch.setattr(text_codes, "_INITIAL_SLOTS", 2)
+    monkeypatch.setattr(text_codes, "_CHUNK_ROWS", few)
     chance = random.Random(different)
     ids = [chance.randbytes(chance.choice([0, 1, 7, 8, 9, 18, 40])) for _ in range(different)]
     batches = [[chance.choice([*ids, None]) for _ in range(chance.randrange(1500))] for _ in range(3)]
@@ -58,8 +58,8 @@ def test_two_texts_of_one_hash_are_told_apart(seed, values, monkeypatch):
     chance = random.Random(seed)
     ids = [chance.randbytes(chance.choice([1, 7, 8, 9, 18, 40])) for _ in range(30)]
     batches = [[chance.choice([*ids, None]) for _ in range(chance.randrange(80))] for _ in range(4)]
-    plain = TextCodes._places
-    monkeypatch.setattr(TextCodes, "_places", lambda coder, words: plain(coder, words) % values)
+    plain = TextCodes._slots
+    monkeypatch.setattr(TextCodes, "_slots", lambda coder, words: plain(coder, words) % values)
     assert found(batches) == expected(batches)
 
 
@@ -100,7 +100,7 @@ def test_ids_lie_as_far_apart_as_drawn_numbers():
             for form in ("{:020}", "id-{}", "{:x}", "{:08}/{:08}", "run_{:05}_sample_{:04}")
         ),
     ):
-        places = coder._places(text_codes._words(pa.array(ids).cast(pa.large_binary())))
+        places = coder._slots(text_codes._words(pa.array(ids).cast(pa.large_binary())))
         assert len(ids) - len(np.unique(places)) < 15
 
 
@@ -126,7 +126,7 @@ def test_a_digest_is_that_of_the_text_whatever_stands_beside_it(texts, longer):
 
 
 def test_digests_of_many_texts_that_are_alike_differ_and_spread(monkeypatch):
-    monkeypatch.setattr(text_codes, "_FEW", 1000)
+    monkeypatch.setattr(text_codes, "_CHUNK_ROWS", 1000)
     texts = [f"prompt-{number}".encode() for number in range(50_000)]
     found = text_codes.digests(pa.array(texts, pa.large_binary()))
     for half in range(2):

@@ -156,7 +156,7 @@ def test_rows_may_be_cut_by_n_without_a_prompt():
 )
 def test_a_name_that_is_not_there_is_a_usage_error_with_the_nearest(options):
     with pytest.raises(
-        UsageError, match=r"no column 'promt'; there is prompt, prompt_id, reward; try prompt"
+        UsageError, match=r"no column 'promt'; the columns are prompt, prompt_id, reward; try prompt"
     ):
         chosen("prompt:text prompt_id reward", **options)
 
@@ -203,7 +203,7 @@ def test_a_format_can_be_named_and_must_fit():
     assert chosen(verl, format="verl").rewards == (("score", 1.0),)
     assert chosen(TRL + " reward", format="generic").rewards == (("reward", 1.0),)
     with pytest.raises(
-        DataError, match=r"format verl needs the column 'output'; there is input, score, step"
+        DataError, match=r"format verl needs the column 'output'; the columns are input, score, step"
     ):
         chosen("input score step", format="verl")
     with pytest.raises(UsageError, match=r"unknown format 'tlr'; try trl"):

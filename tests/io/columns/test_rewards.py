@@ -66,7 +66,7 @@ def test_the_reward(chosen, columns, expected):
     [
         (
             {"reward": lambda i: 1 if i == 7 else None, "score": lambda i: i % 2},
-            "the reward is 'score', and could be 'reward' (there in 1 of 8 rows)",
+            "the reward is 'score', and could be 'reward' (in 1 of 8 rows)",
         ),
         (
             {"reward": lambda i: i % 2, "total_score": lambda i: i % 3},

@@ -53,7 +53,7 @@ def test_both_ways_write_the_same(tmp_path, monkeypatch, seed):
         for number, line in Block(1, data).lines()
     )
     (tmp_path / "a.jsonl").write_bytes(data)
-    monkeypatch.setattr(jsonl, "_COPIED", chance.choice([60, 90, 1000]))
+    monkeypatch.setattr(jsonl, "_COPY_BYTES", chance.choice([60, 90, 1000]))
     apart = chance.random() < 0.5
     monkeypatch.setattr(jsonl, "is_long", lambda source: apart)
     monkeypatch.setattr("advcli.io.jsonl.suffixes._ROWS", chance.choice([1, 3, 1000]))

@@ -255,7 +255,7 @@ def test_scan_reads_the_named_fields_and_knows_where_they_stood(source):
     batch, last = scanned(rows, ("a", "c"))
     assert batch.columns == {"a": [1, None], "c": [None, 3]}
     assert last.columns == {"a": [12345678901234567890123], "c": [None]}
-    assert [batch.place(0), batch.place(1), last.place(0)] == ["s.jsonl:2", "s.jsonl:4", "s.jsonl:5"]
+    assert [batch.position(0), batch.position(1), last.position(0)] == ["s.jsonl:2", "s.jsonl:4", "s.jsonl:5"]
     assert [*batch.lines, *last.lines] == [2, 4, 5]
 
 

@@ -115,7 +115,7 @@ def test_a_column_that_is_another_one_is_a_copy_of_its_bytes(tmp_path, compressi
         pa.table({"a": range(rows), **dict(zip(added.column_names, added, strict=True))})
     )
     assert file.schema_arrow.names == ["a", *added.column_names]
-    assert column_chunks._first_of_its_kind(added) == [0, 0, 2, 3, 4, 0, 2, 4]
+    assert column_chunks._first_with_same_memory(added) == [0, 0, 2, 3, 4, 0, 2, 4]
     ends = [(0, 4)]
     for place in range(file.num_row_groups):
         said = file.metadata.row_group(place)

@@ -82,11 +82,11 @@ def test_what_was_written_for_something_else_is_not_used(writers, asked, expecte
 
 
 def test_only_so_much_is_written_ahead(writers, monkeypatch):
-    monkeypatch.setattr(column_chunks, "_ROWS", 10)
+    monkeypatch.setattr(column_chunks, "_MAX_ROWS", 10)
     Chunks(new_columns(30), [4, 6, 1, 19])(4, LOOK)
     Chunks(new_columns(30), [4, 7, 19])(4, LOOK)
     Chunks(new_columns(30), [20, 1, 9])(20, LOOK)
-    monkeypatch.setattr(column_chunks, "_BYTES", 1)
+    monkeypatch.setattr(column_chunks, "_MAX_BYTES", 1)
     Chunks(new_columns(30), [4, 6, 20])(4, LOOK)
     assert writers == [[4, 6], [4], [20], [4]]
 

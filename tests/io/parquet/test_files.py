@@ -42,7 +42,11 @@ def test_each_small_file_is_opened_once_for_the_first_pass(monkeypatch, nested):
     monkeypatch.setattr(files, "File", lambda *args, **more: made.append(args) or plain(*args, **more))
     with opened(["."]) as sources:
         table = read(sources, ColumnOptions())
-    assert (len(made), len(files._KEPT), table.rewards.tolist()[1::2]) == (5, 0, [0.0, 1.0, 2.0, 3.0, 4.0])
+    assert (len(made), len(files._kept_open), table.rewards.tolist()[1::2]) == (
+        5,
+        0,
+        [0.0, 1.0, 2.0, 3.0, 4.0],
+    )
 
 
 def test_a_file_that_is_kept_is_given_once():
@@ -64,7 +68,7 @@ def test_another_file_of_that_name_is_opened_anew():
 
 def test_only_small_files_are_kept_and_not_all(monkeypatch):
     small, other = put("a.parquet", 1.0), put("b.parquet", 2.0)
-    monkeypatch.setattr(files, "_MOST", 1)
+    monkeypatch.setattr(files, "_MAX_KEPT", 1)
     for source in (small, other):
         files.opened(source, again=True)
     assert (files.is_kept(small), files.is_kept(other)) == (True, False)
@@ -74,7 +78,7 @@ def test_only_small_files_are_kept_and_not_all(monkeypatch):
     assert not files.is_kept(small)
     # Nobody knows how large it is.
     files.opened(Source("a.parquet", Path("a.parquet"), "parquet"), again=True)
-    assert not files._KEPT
+    assert not files._kept_open
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])

@@ -348,7 +348,7 @@ def test_scan_reads_only_the_named_columns(tmp_path, monkeypatch):
     assert {name for batch in batches for name in batch.columns} == {"reward", "gone"}
     assert [cell for batch in batches for cell in batch.columns["reward"].to_pylist()] == BASE["reward"]
     assert [cell for batch in batches for cell in batch.columns["gone"].to_pylist()] == [None] * 8
-    places = [batch.place(i) for batch in batches for i in range(len(batch.lines))]
+    places = [batch.position(i) for batch in batches for i in range(len(batch.lines))]
     assert places == [f"s.parquet:{i}" for i in range(1, 9)]
 
 

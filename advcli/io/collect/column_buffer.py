@@ -1,16 +1,16 @@
-"""A column that grows batch by batch, in one array: the parts of a list would be there twice once they are put together."""
+"""A growable column buffer: concatenating a list of batches would hold the data twice."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-# More rows than that are not believed before they are there: a damaged file may say any number.
-_MOST = 1 << 27
+# At most so many rows are allocated in advance: a damaged file may claim any number.
+_MAX_RESERVED = 1 << 27
 
 
-class Growing:
-    """The values of a column.
+class ColumnBuffer:
+    """A column that grows batch by batch, in one array.
 
     Example:
         >>> column = Growing()
@@ -28,20 +28,20 @@ class Growing:
         """Add values at the end.
 
         Args:
-            values: [n, …]; all of a column have the same further axes.
-            room: how many values will be added, these among them, as far as that is known. Memory that is not
-                written to is not used.
+            values: [n, …]; the axes after the first are the same in every batch.
+            room: how many values will be added in total, including these; 0 if unknown. Unwritten memory costs
+                nothing.
         """
         end = self._count + len(values)
         dtype = np.result_type(self._array, values) if self._count else values.dtype
         if end > len(self._array) or dtype != self._array.dtype:
-            size = max(end, self._count + min(room, _MOST), 2 * self._count)
-            held, self._array = self.values(), np.empty((size, *values.shape[1:]), dtype=dtype)
-            if len(held):
-                self._array[: self._count] = held
+            size = max(end, self._count + min(room, _MAX_RESERVED), 2 * self._count)
+            old, self._array = self.values(), np.empty((size, *values.shape[1:]), dtype=dtype)
+            if len(old):
+                self._array[: self._count] = old
         self._array[self._count : end] = values
         self._count = end
 
     def values(self) -> NDArray[Any]:
-        """[N, …] all values, in the order in which they came."""
+        """[N, …] all values, in the order they were added."""
         return self._array[: self._count]

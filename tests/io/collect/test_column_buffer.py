@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from advcli.io.collect.growing import Growing
+from advcli.io.collect.column_buffer import ColumnBuffer
 
 
 @pytest.mark.parametrize("room", [0, 3, 7, 100])
 def test_batches_lie_one_after_the_other_whatever_was_announced(room):
-    column = Growing()
+    column = ColumnBuffer()
     for start in range(0, 7, 2):
         column.append(np.arange(start, min(start + 2, 7)), room)
     assert column.values().tolist() == [0, 1, 2, 3, 4, 5, 6]
@@ -16,7 +16,7 @@ def test_batches_lie_one_after_the_other_whatever_was_announced(room):
 
 
 def test_room_that_was_announced_is_made_once():
-    column = Growing()
+    column = ColumnBuffer()
     column.append(np.zeros(2), room=5)
     first = column.values()
     column.append(np.ones(3), room=3)
@@ -25,7 +25,7 @@ def test_room_that_was_announced_is_made_once():
 
 
 def test_a_wider_type_keeps_what_is_there():
-    column = Growing()
+    column = ColumnBuffer()
     column.append(np.array([1, 2], dtype=np.int8))
     column.append(np.array([0.5]))
     column.append(np.array([], dtype=np.int8))
@@ -33,7 +33,7 @@ def test_a_wider_type_keeps_what_is_there():
 
 
 def test_further_axes_stay():
-    column = Growing()
+    column = ColumnBuffer()
     column.append(np.empty((0, 2)))
     column.append(np.array([[1.0, 2.0]]))
     column.append(np.array([[3.0, 4.0]]))
@@ -41,10 +41,10 @@ def test_further_axes_stay():
 
 
 def test_a_number_of_rows_that_cannot_be_is_not_believed():
-    column = Growing()
+    column = ColumnBuffer()
     column.append(np.zeros(2), room=1 << 60)
     assert column.values().tolist() == [0.0, 0.0]
 
 
 def test_nothing_at_all():
-    assert len(Growing().values()) == 0
+    assert len(ColumnBuffer().values()) == 0
