@@ -72,7 +72,7 @@ def searched(
     prove: Callable[[Explanation], Explanation | None] = lambda explanation: explanation,
 ) -> tuple[Match, Found | None]:
     """What `match` finds, and what fits without any assumption; None where all logged advantages are equal."""
-    with _small_steps():
+    with _one_thread():
         problem = _problem(table, n, only)
         if problem.logged.constant:
             return _silent(table, problem), None
@@ -98,7 +98,7 @@ def shaped(table: RewardTable, first: Found, *, n: int | None, only: Settings, t
     Returns:
         None if nothing does.
     """
-    with _small_steps():
+    with _one_thread():
         problem = _problem(table, n, only)
         explanation = explanations.shaped(problem, tell)
         if explanation is None:
@@ -107,13 +107,12 @@ def shaped(table: RewardTable, first: Found, *, n: int | None, only: Settings, t
 
 
 @contextmanager
-def _small_steps() -> Iterator[None]:
-    """Thousands of small computations: threads that wait for each other, and notes for a gradient, cost more than they save."""
+def _one_thread() -> Iterator[None]:
+    """Thousands of small computations: threads that wait for each other cost more than they save."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with torch.inference_mode():
-            yield
+        yield
     finally:
         torch.set_num_threads(threads)
 
