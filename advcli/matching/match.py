@@ -72,7 +72,7 @@ def searched(
     prove: Callable[[Explanation], Explanation | None] = lambda explanation: explanation,
 ) -> tuple[Match, SearchResult | None]:
     """The result of `match`, and that of the search without any assumption; None if all logged advantages are equal."""
-    with _small_steps():
+    with _one_thread():
         problem = _problem(table, n, only)
         if problem.logged.constant:
             return _constant_log(table, problem), None
@@ -100,7 +100,7 @@ def shaped(
     Returns:
         None if no shaping explains the log.
     """
-    with _small_steps():
+    with _one_thread():
         problem = _problem(table, n, only)
         explanation = explanations.shaped(problem, tell)
         if explanation is None:
@@ -109,13 +109,12 @@ def shaped(
 
 
 @contextmanager
-def _small_steps() -> Iterator[None]:
-    """Run torch on one thread and without gradients: for thousands of small computations, both cost more than they save."""
+def _one_thread() -> Iterator[None]:
+    """Run torch on one thread: for thousands of small computations, synchronizing threads costs more than it saves."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with torch.inference_mode():
-            yield
+        yield
     finally:
         torch.set_num_threads(threads)
 
