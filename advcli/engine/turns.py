@@ -89,9 +89,9 @@ def completed(columns: Mapping[str, Tensor], needs: Sequence[str]) -> dict[str, 
     """The columns plus defaults for those the estimator needs and the dump lacks."""
     result = dict(columns)
     turn = result.get("turn")
-    position = Turns.of(result["rollout"]).position.to(result["rewards"].dtype)
+    turns = Turns.of(result["rollout"])
+    position = turns.position.to(result["rewards"].dtype)
     result["turn"] = position if turn is None else torch.where(turn.isnan(), position, turn)
-    turns = Turns.of(result["rollout"], result["turn"])
     return result | {
         role: make(result, turns) for role, make in _DEFAULTS.items() if role in needs and role not in result
     }

@@ -43,6 +43,10 @@ FIXED = "--like verl fixes the rules, so {} cannot be set; try without --like"
         ({"estimator": "gae", "scale": "group"}, "gae has no scale 'group'; try --scale none or batch"),
         ({"knobs": {"similarity": 0.9}}, "grpo has no knob 'similarity'"),
         (
+            {"estimator": "gigpo", "knobs": {"similarity": 2}},
+            "gigpo: similarity is 2, expected a number from 0 to 1",
+        ),
+        (
             {"filters": (filter_spec("before", "cppo:keep=0.5"),)},
             "cppo uses the advantage, so it can only come after the statistics; try --after cppo:keep=0.5",
         ),
@@ -197,6 +201,18 @@ def test_what_is_counted():
 @pytest.mark.parametrize(("count", "counted"), [(None, "rows"), ("rollouts", "rollouts"), ("rows", "rows")])
 def test_what_a_rule_for_turns_counts_may_be_chosen(count, counted):
     assert Plan.of(Settings(like="verl-agent", estimator="gigpo", count=count)).knobs["count"] == counted
+
+
+def test_states_are_equal_or_alike():
+    assert Plan.of(Settings(like="verl-agent", estimator="gigpo")).similarity == 0
+    assert Plan.of(Settings(like="verl")).similarity == Plan.of(Settings()).similarity == 0
+    assert Plan.of(Settings("gigpo", knobs={"similarity": 0.5})).similarity == 0.5
+
+
+def test_a_knob_of_the_form_per_token_asks_for_it():
+    assert Plan.of(Settings(like="trinity-rft")).entry.level == "row"
+    assert Plan.of(Settings(like="trinity-rft", knobs={"rank_penalty": 0.5})).entry.level == "token"
+    assert Plan.of(Settings(like="trinity-rft", knobs={"rank_penalty": 0.0})).entry.level == "row"
 
 
 def test_what_the_advantage_of_a_rollout_is_divided_by():

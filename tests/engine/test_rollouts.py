@@ -239,3 +239,9 @@ def test_everything_is_divided():
     both = torch.tensor([2.0, 4.0])
     found = divided(AdvantageTable(both, both, both > 0), Rollouts.of(torch.tensor([0, 0])), {}, "rows")
     assert found.processed is found.original
+
+
+def test_a_turn_without_a_reward_disagrees_with_none():
+    rewards = torch.tensor([NAN, 1.0, 1.0, math.inf, 0.5, 1.0], dtype=torch.float64)
+    assert of(["a", "a", "b", "b", "c", "c"]).disagree(rewards).tolist() == [False, False, True]
+    assert of(["a", "a", "b", "b", "c", "c"]).disagree(rewards, 0.5).tolist() == [False] * 3

@@ -79,6 +79,11 @@ def test_what_is_of_no_framework_comes_first():
     assert found.original.abs().min() > 0
 
 
+def test_a_framework_that_computes_in_float64_shapes_in_it():
+    settings = {"like": "prime-rl", "estimator": "hierarchical_grpo", "shaping": "r * 1"}
+    assert table(settings, [0.1, 0.4]).original.tolist() == [0.1 - 0.25, 0.4 - 0.25]
+
+
 def test_a_framework_shapes_in_its_own_precision():
     draw = np.random.default_rng(1)
     rewards, kl = draw.random(100), draw.random(100)

@@ -74,7 +74,8 @@ def test_equal_turns_need_their_numbers_and_no_rollouts():
     above = 1 / (0.5**0.5 + 1e-4)
     assert found.original.tolist() == pytest.approx([above, -above, 0, 0])
     with pytest.raises(
-        DataError, match="needs the turns of each rollout, but no column says which rows they are"
+        DataError,
+        match=r"^turn_loo needs the turns of each rollout, but no column says which rows they are; try --rollout-col COL, or",
     ):
         run(Plan.of(Settings("turn_loo")), given)
 

@@ -167,3 +167,9 @@ def test_log_probabilities_are_those_of_a_trainer_where_asked_for(given, dtype):
     columns = {"tokens": torch.tensor([1]), "rollout_log_probs": torch.tensor([-0.1], dtype=torch.float64)}
     found = log_probs({**columns, "log_probs": torch.tensor([-0.2], dtype=torch.float64)}, "tis", **given)
     assert (found.rollout.dtype, found.padded) == (dtype, dtype == torch.float32)
+
+
+def test_tokens_that_are_trained_on_may_be_said_without_a_mask():
+    one = torch.tensor([-0.1, -0.2])
+    columns = {"tokens": torch.tensor([2]), "rollout_log_probs": one, "log_probs": one - 0.1}
+    assert log_probs({**columns, "trained": torch.tensor([1.0, 0.0])}, "tis").mask.tolist() == [1, 0]

@@ -5,12 +5,16 @@ import torch
 from advcli.off_policy.tokens import LogProbs
 
 
-def tokens(*rows, mask=None):
-    """Rows of ratios of trainer over rollout probability; `mask` as one list of all tokens, None for all."""
+def tokens(*rows, mask=None, rollout=-1.0):
+    """Rows of ratios of trainer over rollout probability.
+
+    `mask` is one list of all tokens, None for all. With log-probabilities of the sampler of 0, a ratio of 1 is 1 to the last
+    digit.
+    """
     ratios = torch.tensor([ratio for row in rows for ratio in row], dtype=torch.float64)
-    rollout = torch.full_like(ratios, -1.0)
+    sampled = torch.full_like(ratios, rollout)
     counts = torch.tensor([len(row) for row in rows])
-    return LogProbs.of(rollout, rollout + ratios.log(), counts, None if mask is None else torch.tensor(mask))
+    return LogProbs.of(sampled, sampled + ratios.log(), counts, None if mask is None else torch.tensor(mask))
 
 
 TWO = tokens([2.0, 0.5], [4.0, 1.0])

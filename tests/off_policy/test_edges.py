@@ -1,22 +1,16 @@
 """Ratios that lie on a bound are inside of it, and the defaults are those of the frameworks."""
 
+from functools import partial
+
 import pytest
 import torch
+from off_policy.ratios import tokens as of_ratios
 
 from advcli.off_policy import ms_swift, nemo_rl, prime_rl, skyrl, slime, verl
 from advcli.off_policy.divergence import divergences
 from advcli.off_policy.tokens import LogProbs
 
-
-def tokens(*rows, mask=None):
-    """Rows of ratios; log-probabilities of the sampler are 0, so that a ratio of 1 is 1 to the last digit."""
-    ratios = torch.tensor([ratio for row in rows for ratio in row], dtype=torch.float64)
-    counts = torch.tensor([len(row) for row in rows])
-    return LogProbs.of(
-        torch.zeros_like(ratios), ratios.log(), counts, None if mask is None else torch.tensor(mask)
-    )
-
-
+tokens = partial(of_ratios, rollout=0.0)
 # Products 1 and 4, geometric means 1 and 2; the product of the first is 1 to the last digit.
 TWO = tokens([2.0, 0.5], [4.0, 1.0])
 
@@ -332,3 +326,37 @@ def test_a_row_on_the_bound_of_verl_is_inside_of_it():
     )
     found = verl.rollout_correction(three, rollout_rs="seq_max_k2", rollout_rs_threshold=0.045)
     assert found.metrics["rollout_corr/rollout_rs_seq_max_k2_seq_fraction_high"] == 0
+
+
+def test_a_token_on_the_bound_of_verl_is_neither_high_nor_low():
+    # −ln of 2, ½, 4 and 1; the bounds are −ln 2 and ln 2.
+    found = verl.rollout_correction(TWO, rollout_rs="token_k1", rollout_rs_threshold="0.5_2").metrics
+    assert found["rollout_corr/rollout_rs_token_k1_fraction_low"] == 0.25
+    assert found["rollout_corr/rollout_rs_token_k1_fraction_high"] == 0
+
+
+@pytest.mark.parametrize(("low", "rejected"), [(1.0, 0.5), (1.1, 1.0)])
+def test_up_to_0_7_0_a_row_without_tokens_lies_on_a_bound_of_1(low, rejected):
+    # The product of the first row is 9; the second has no trained token.
+    given = {"rollout_rs": "sequence", "rollout_rs_threshold": 4.0, "rollout_rs_threshold_lower": low}
+    found = verl.rollout_correction_0_7_0(tokens([3.0, 3.0], [1.0], mask=[1, 1, 0]), **given)
+    assert found.metrics["rollout_corr/rollout_rs_seq_masked_fraction"] == rejected
+
+
+@pytest.mark.parametrize("correct", [verl.rollout_correction, verl.rollout_correction_0_7_0])
+@pytest.mark.parametrize(("level", "factor"), [("token", (1 + 1 + 0.5) / 3), ("sequence", (1 + 0.5) / 2)])
+def test_the_mean_of_weights_is_one_of_tokens_or_of_rows(correct, level, factor):
+    found = correct(tokens([1.0, 1.0], [0.5]), rollout_is=level, rollout_is_batch_normalize=True)
+    assert found.metrics["rollout_corr/rollout_is_batch_norm_factor"] == pytest.approx(factor)
+
+
+def test_nemo_rl_takes_an_infinite_log_ratio_for_0_in_the_mean_of_a_row():
+    # ln 4 and −∞: the geometric mean is 2.
+    found = nemo_rl.clipped_pg_metrics(
+        tokens([4.0, 0.0]),
+        truncated_importance_sampling_type="seq-mask-tis",
+        truncated_importance_sampling_ratio=2.5,
+        truncated_importance_sampling_ratio_min=0.5,
+    )
+    assert found.weights.tolist() == [4, 0]
+    assert found.metrics["is_oob_ratio"] == 0
