@@ -62,7 +62,7 @@ def _variants(request: Request) -> dict[str, Settings]:
 
 def _nothing_filtered(variants: Sequence[str], versus: Mapping[str, Settings] | None) -> str:
     """Why the columns of the kept rows are not shown, and what would make them worth a look."""
-    told = f"no filter set: {'no column of kept rows' if versus else 'showing the original only'}"
+    told = "no filter set: showing the original only"
     other = "rloo" if len(variants) > 1 else "grpo"
     return f"{told}; try --keep-pos 0.7 --keep-neg 0.5" + ("" if versus else f", or --vs {other}")
 

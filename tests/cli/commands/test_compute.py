@@ -503,7 +503,7 @@ def test_two_columns_of_one_rank_are_an_error(dump, row, message):
     [
         ("--keep-pos 1.5", "keep.pos is 1.5, expected a share between 0 and 1"),
         ("--keep-neg -0.1", "keep.neg is -0.1, expected a share between 0 and 1"),
-        ("--keep-pos nan", "keep.pos is nan, expected a share between 0 and 1"),
+        ("--keep-pos nan", "--keep-pos is nan, expected a number"),
         ("--scale grup", "unknown scale 'grup'; try group"),
         ("--estimator gpro", "unknown estimator 'gpro'; try grpo"),
         ("--estimator grpo:epsilon=1", "grpo has no knob 'epsilon'; try ddof"),
