@@ -36,9 +36,7 @@ class AdvcliError(Exception):
         super().__init__(self.message)
 
     def __str__(self) -> str:
-        # A question has its end already.
-        after = " Try" if self.message.endswith("?") else "; try"
-        return f"{self.message}{after} {self.hint}" if self.hint else self.message
+        return f"{self.message}; try {self.hint}" if self.hint else self.message
 
 
 class UsageError(AdvcliError, ValueError):

@@ -62,7 +62,7 @@ def _variants(request: Request) -> dict[str, Settings]:
 
 def _nothing_filtered(variants: Sequence[str], versus: Mapping[str, Settings] | None) -> str:
     """The note for hidden columns of kept rows, with a suggestion."""
-    note = f"no filter set: {'no column of kept rows' if versus else 'showing the original only'}"
+    note = "no filter set: showing the original only"
     other = "rloo" if len(variants) > 1 else "grpo"
     return f"{note}; try --keep-pos 0.7 --keep-neg 0.5" + ("" if versus else f", or --vs {other}")
 
