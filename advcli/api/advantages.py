@@ -190,7 +190,7 @@ def _measured(texts: Sequence[str], columns: Mapping[str, Any], rows: int) -> di
         absent = [name for name in expression.columns if name not in cells_of]
         if absent:
             raise UsageError(
-                f"the shaping names '{absent[0]}', and there is no such column", hint="columns={…}"
+                f"the shaping names '{absent[0]}', but there is no such column", hint="columns={…}"
             )
         try:
             result[f"extra {text}"] = torch.from_numpy(expression.numbers(cells_of))

@@ -374,11 +374,15 @@ def test_neither_input_is_ever_overwritten(dump, of):
         ("--between", UsageError, "but 0 were given"),
         ("a.jsonl no.jsonl --between", DataError, r"^B: no.jsonl: no such file"),
         ("no.jsonl a.jsonl --between", DataError, r"^A: no.jsonl: no such file"),
-        ("a.jsonl a.jsonl --between --reward old", UsageError, r"^A \(a.jsonl\): no column 'old'; there is"),
+        (
+            "a.jsonl a.jsonl --between --reward old",
+            UsageError,
+            r"^A \(a.jsonl\): no column 'old'; the columns are",
+        ),
         (
             "a.jsonl a.jsonl --between --b reward=new",
             UsageError,
-            r"^B \(a.jsonl\): no column 'new'; there is",
+            r"^B \(a.jsonl\): no column 'new'; the columns are",
         ),
         (
             "a.jsonl a.jsonl --between --b rewards=x",
@@ -395,7 +399,11 @@ def test_neither_input_is_ever_overwritten(dump, of):
         ("a.jsonl a.jsonl --between --estimator rlo", UsageError, r"^unknown estimator 'rlo'; try rloo"),
         ("a.jsonl a.jsonl --between --vs rloo", UsageError, "--between compares two; try --b estimator=rloo"),
         ("a.jsonl a.jsonl --between --top -1", UsageError, "--top is -1, expected 0 or more"),
-        ("a.jsonl a.jsonl --between --runs seed", UsageError, r"^A \(a.jsonl\): no column 'seed'; there is"),
+        (
+            "a.jsonl a.jsonl --between --runs seed",
+            UsageError,
+            r"^A \(a.jsonl\): no column 'seed'; the columns are",
+        ),
         (
             "a.jsonl a.jsonl --between --out x.txt",
             UsageError,

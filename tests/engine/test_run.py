@@ -650,7 +650,7 @@ def test_what_a_filter_needs():
     columns = {"rewards": torch.zeros(1), "group": torch.tensor([0]), "step": torch.tensor([0])}
     plan = engine.Plan.of(Settings(filters=(filter_spec("after", "truncated:max=4"),)))
     with pytest.raises(
-        DataError, match=r"^truncated needs the tokens of each row, and there is no such column"
+        DataError, match=r"^truncated needs the tokens of each row, but there is no such column"
     ):
         engine.run(plan, columns)
 

@@ -197,7 +197,7 @@ def test_what_a_row_says_of_groups_of_one_is_what_it_does(rule):
         with pytest.raises(DataError) as caught:
             compute_advantages([0.7, 0.2, 1, 0], [0, 1, 2, 2], like=like, estimator=rule.estimator, **given)
         assert str(caught.value) == (
-            "a group has one row, which this trainer refuses; try --singleton null without --like, or other groups"
+            "a group has one row, which this trainer rejects; try --singleton null without --like, or other groups"
         )
         return
     # Groups of one only where the uneven ones are cut by position.

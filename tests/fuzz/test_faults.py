@@ -21,6 +21,7 @@ from in_process import run
 
 from advcli.common.errors import AdvcliError
 from advcli.io import atomic
+from advcli.pipeline import report
 from advcli.pipeline.compute import Output
 from advcli.pipeline.follow import Follower
 from advcli.pipeline.request import Request
@@ -193,6 +194,8 @@ def attempt(folder, case, at, error, old, monkeypatch):
         (folder / args[3]).write_bytes(b"old")
     faults = Faults(folder, at, error)
     with monkeypatch.context() as patched:
+        # The page says when it was made.
+        patched.setattr(report, "_now", lambda: "2026-01-01 00:00 UTC")
         faults.put(patched)
         code, _, err = run(args)
     return faults.steps, code, err

@@ -151,7 +151,7 @@ def test_a_thread_leaves_off_while_it_looks_for_files(dump, monkeypatch):
         looked.append(args)
         if len(looked) == 3:
             begun.wait(10)
-            start._ending.set()
+            start._stopping.set()
         return plain(*args)
 
     begun = threading.Event()
@@ -168,7 +168,7 @@ def test_it_leaves_off_when_it_is_told(dump):
     assert asked.wait(10)
     ending = threading.Thread(target=prefetch.stop)
     ending.start()
-    assert start._ending.wait(10)
+    assert start._stopping.wait(10)
     told.set()
     ending.join(10)
     assert [ending.is_alive(), start.is_alive()] == [False, False]

@@ -77,7 +77,7 @@ def test_lists_of_messages_are_compared_whole():
 
 
 def test_a_column_that_is_not_there_is_named():
-    with pytest.raises(UsageError, match="the shaping names 'text', and there is no such column"):
+    with pytest.raises(UsageError, match="the shaping names 'text', but there is no such column"):
         shaped(["duplicate:response=text"], [1.0])
 
 

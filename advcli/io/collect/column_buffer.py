@@ -13,7 +13,7 @@ class ColumnBuffer:
     """A column that grows batch by batch, in one array.
 
     Example:
-        >>> column = Growing()
+        >>> column = ColumnBuffer()
         >>> column.append(np.array([1, 2]), room=3)
         >>> column.append(np.array([0.5]))
         >>> column.values()

@@ -48,7 +48,7 @@ def _splits(dump: Dump, used: Collection[str | None]) -> list[Doubt]:
     for name, kind in dump.kinds.items():
         if kind != "text" or name in used or name in asked or name.startswith("@"):
             continue
-        values = {*dump.evidence.of(name).present}
+        values = {cell for cell in dump.evidence.of(name).present if isinstance(cell, str)}
         if len(values) > _SPLITS:
             continue
         training = sorted(filter(row_flags.says_training, values))

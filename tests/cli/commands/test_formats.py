@@ -38,8 +38,9 @@ def test_one_format(row):
 
 
 def test_a_format_in_full():
-    assert run("verl-v1").stdout.splitlines()[1:8] == [
+    assert run("verl-v1").stdout.splitlines()[1:9] == [
         "detected by       input, output, score, step, uid:text",
+        "one per row       uid",
         "layout            rows",
         "prompt            uid.prompt",
         "step              step",

@@ -107,7 +107,7 @@ def test_ids_lie_as_far_apart_as_drawn_numbers():
 def test_what_no_text_has_changes_no_place():
     words = text_codes._words(pa.array([b"a", b"b" * 9], pa.large_binary()))
     more = np.concatenate([words, np.zeros((2, 3), np.uint64)], axis=1)
-    assert TextCodes()._places(words).tolist() == TextCodes()._places(more).tolist()
+    assert TextCodes()._slots(words).tolist() == TextCodes()._slots(more).tolist()
 
 
 @settings(deadline=None, derandomize=True)
