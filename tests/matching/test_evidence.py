@@ -57,7 +57,7 @@ def test_digits_that_hide_every_difference_are_named():
     # 13 of 24 are right: less the mean of all, 0.54, they are ±0.5 to one decimal.
     rewards = [1.0, 0.0] * 11 + [1.0, 1.0]
     found = doubt(*best(rewards, [row // 4 for row in range(24)], [r - 0.5 for r in rewards]))
-    assert found == "no row tells rules apart: the log has 1 decimal only"
+    assert found == "no row distinguishes rules: the log has 1 decimal only"
 
 
 @pytest.mark.parametrize(("steps", "told"), [(1, "in 1 step only: any factor fits as well"), (3, "")])

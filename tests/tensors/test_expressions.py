@@ -230,7 +230,7 @@ def test_what_is_computed_as_numbers():
     assert (found.dtype, found[[0, 2]].tolist()) == (np.float64, [2, 7])
     assert np.isnan(found[1])
     assert parse("a > 1").numbers({"a": [1, 2]}).tolist() == [0, 1]
-    with pytest.raises(TypeError, match="'x' is no number"):
+    with pytest.raises(TypeError, match="'x' is not a number"):
         parse("a").numbers({"a": ["x"]})
 
 
