@@ -243,7 +243,8 @@ def lint(table: RewardTable, seen: Sizes, n: int | None) -> tuple[str, ...]:
         _leftovers(seen.sizes, n),
         _multiples(table, seen.sizes, n),
         _across_steps(table, seen.mixed.steps),
-        _across_files(table, seen.mixed.files),
+        # Files of one row are no runs.
+        _across_files(table, seen.mixed.files) if seen.rows > len(table.names) else None,
     )
     return tuple(filter(None, checks))
 
@@ -305,16 +306,10 @@ def mixed(table: RewardTable, group: NDArray[np.int64]) -> Mixed:
 
 
 def _may_reach_over_files(table: RewardTable) -> bool:
-    """Whether a group can have rows of several files without the user having asked for it; files of one row are no runs."""
+    """Whether a group can have rows of several files without the user having asked for it."""
     choice = table.choice
     own = {"@file", "@folder", "@line"} & set(choice.prompt)
-    return (
-        len(table.names) > 1
-        and max(table.rows) > 1
-        and bool(choice.prompt)
-        and not own
-        and choice.step_in_key
-    )
+    return len(table.names) > 1 and bool(choice.prompt) and not own and choice.step_in_key
 
 
 def _across_files(table: RewardTable, count: int) -> str | None:

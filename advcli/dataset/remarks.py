@@ -116,11 +116,19 @@ def warnings(
         weights: the reward weights from a configuration.
     """
     blocks = rule is None or not rule.positional or _in_blocks(data)
-    yield from warnings_of(data, rule, weights=weights, undefined=every(undefined(original)), blocks=blocks)
+    nothing = every(undefined(original))
+    why = no_comparison(data) if nothing else False
+    yield from warnings_of(data, rule, weights=weights, undefined=nothing, blocks=blocks, no_comparison=why)
 
 
 def warnings_of(
-    data: DataSet, rule: Rule | None, *, weights: Sequence[float], undefined: bool, blocks: bool
+    data: DataSet,
+    rule: Rule | None,
+    *,
+    weights: Sequence[float],
+    undefined: bool,
+    blocks: bool,
+    no_comparison: bool,
 ) -> Iterator[str]:
     """`warnings`, given the counts.
 
@@ -130,6 +138,7 @@ def warnings_of(
         weights: the reward weights from a configuration.
         undefined: whether no row has an advantage.
         blocks: whether all groups are contiguous blocks of one size.
+        no_comparison: whether no group has two rewards.
     """
     yield from data.table.warnings
     if weights and not data.table.choice.skip_missing_parts:
@@ -143,7 +152,7 @@ def warnings_of(
         cause = f"a row without a reward makes {rule.spoils} NaN, " if rule.spoils else ""
         yield f"no row has an advantage: in {rule.framework}'s {rule.estimator} {cause}n = 1: {rule.alone}"
     elif undefined:
-        few = "" if _comparable(data) else ": too few rows of a group have a reward"
+        few = ": too few rows of a group have a reward" if no_comparison else ""
         yield f"no row has an advantage{few}"
     if rule is not None and rule.positional and not blocks:
         yield (
@@ -152,10 +161,10 @@ def warnings_of(
         )
 
 
-def _comparable(data: DataSet) -> bool:
-    """Whether a group has two rewards: where no row has an advantage, it is for another reason than too few."""
-    there = (data.rows.group >= 0) & finite(data.rows.rewards)
-    return bool((Segments.of(chosen(data.rows.group, there), data.rows.count).size() > 1).any())
+def no_comparison(data: DataSet) -> bool:
+    """Whether no group has two rewards."""
+    rewarded = (data.rows.group >= 0) & finite(data.rows.rewards)
+    return not bool((Segments.of(chosen(data.rows.group, rewarded), data.rows.count).size() > 1).any())
 
 
 def _constant(data: DataSet) -> str | None:

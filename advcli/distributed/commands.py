@@ -221,7 +221,14 @@ def _report(
         ),
         warnings=(
             *request.warnings,
-            *remarks.warnings_of(data, plan.rule, weights=weights, undefined=undefined, blocks=blocks),
+            *remarks.warnings_of(
+                data,
+                plan.rule,
+                weights=weights,
+                undefined=undefined,
+                blocks=blocks,
+                no_comparison=not result.compared,
+            ),
             *_unit(result, partition_job, plan),
             *(dict.fromkeys(text for count in counts for text in count.warnings) if said_of_columns else ()),
             *too_large(partition_job.view, result.largest, loaded.memory),

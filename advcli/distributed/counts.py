@@ -68,6 +68,7 @@ class PartitionCounts(Mergeable):
         mixed: groups that mix rows that may not belong together.
         reused: number of prompts drawn at several steps.
         scattered: number of groups whose rows are not contiguous.
+        compared: number of partitions in which a group has two rewards.
         defined: number of rows with an original advantage.
         logged: number of rows with a logged and an original advantage.
         distance: the largest difference of the two.
@@ -83,6 +84,7 @@ class PartitionCounts(Mergeable):
     mixed: Mixed
     reused: int
     scattered: int
+    compared: int
     defined: int
     logged: int
     distance: Annotated[float, Merge(max)]
@@ -136,6 +138,7 @@ def partition_counts(partition: PartitionRows) -> PartitionCounts:
         mixed=mixed(data.table, data.grouping.group),
         reused=remarks.reused_keys(data) if view.has_whole_prompts else 0,
         scattered=scattered(data, partition.positions()),
+        compared=int(not remarks.no_comparison(data)),
         defined=int((~original.isnan()).sum()),
         logged=logged,
         distance=distance,

@@ -184,8 +184,9 @@ def columns(choice: Choice) -> dict[str, Tensor]:
 
 
 def nothing(job: ScanJob, request: Request, warnings: Sequence[str]) -> DataSet:
-    """A data set without rows, with the same choices."""
-    table = replace(scan.blank(job.choice), warnings=tuple(warnings))
+    """A data set without rows, with the same choices and files."""
+    rows = (0,) * len(job.names)
+    table = replace(scan.blank(job.choice), names=job.names, rows=rows, warnings=tuple(warnings))
     return grouped(table, group(table, request.columns.n, part=True))
 
 

@@ -185,7 +185,7 @@ def survey(sources: Sequence[Source], options: ColumnOptions, *, whole: bool = F
     form = FORMATS[options.format] if options.format else None
     if form is None or form.tells_nothing:
         form = _format(seen)
-        if form.unique and _shared(form.unique, _records(seen)):
+        if form.unique and any(_shared(form.unique, entry.records) for entry in seen):
             form = FORMATS["generic"]
     if form.refusal:
         raise DataError(
@@ -408,7 +408,7 @@ def _are_scored(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _shared(name: str, records: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether different records share a value of a column."""
+    """Whether different records of a file share a value of a column."""
     first: dict[str, Mapping[str, Any]] = {}
     return any(
         first.setdefault(key_text(record[name]), record) != record for record in records if record.get(name)

@@ -73,9 +73,9 @@ def dies(function, number: int, mark: Path, before: bool):
     ("target", "number", "before"),
     [
         ("scan.scan", 1, True),
-        ("crossing.several", 1, True),
+        ("crossing.find_in_task", 1, True),
         ("placement.joined", 0, False),
-        ("run.answer", 1, True),
+        ("run.apply", 1, True),
         ("files.write.advantages", 2, False),
         ("files.write.write_file", 0, True),
         ("files.write.write_file", 0, False),

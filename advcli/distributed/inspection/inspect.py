@@ -77,6 +77,7 @@ class Inspected(Mergeable):
         mixed_by: number of groups whose rows differ in the `--by` column.
         reused: number of prompts drawn at several steps.
         scattered: number of groups whose rows are not contiguous.
+        compared: number of partitions in which a group has two rewards.
         defined: number of rows with an advantage.
         largest: number of rows of the largest partition.
         seen: the step digests for the checks of traps.
@@ -90,6 +91,7 @@ class Inspected(Mergeable):
     mixed_by: int
     reused: int
     scattered: int
+    compared: int
     defined: int
     largest: Annotated[int, Merge(max)]
     seen: Seen
@@ -132,7 +134,14 @@ def inspect(request: Request, wanted: Wanted, *, near_dead: float = NEAR_DEAD) -
     blocks = not result.scattered and len(facts.sizes) == 1
     weights, alone = request.columns.weights, facts.sizes.get(1, 0)
     warnings = [
-        *remarks.warnings_of(data, plan.rule, weights=weights, undefined=not result.defined, blocks=blocks)
+        *remarks.warnings_of(
+            data,
+            plan.rule,
+            weights=weights,
+            undefined=not result.defined,
+            blocks=blocks,
+            no_comparison=not result.compared,
+        )
     ]
     turns = None if result.turns is None else result.turns.figures()
     if turns is not None and plan.unit.counts != "turns":
@@ -241,6 +250,7 @@ def inspected(partition: PartitionRows, near_dead: float, extents: Extents, part
         mixed_by=remarks.mixed_by(data),
         reused=remarks.reused_keys(data) if partition.partition_job.view.has_whole_prompts else 0,
         scattered=scattered(data, partition.positions()),
+        compared=int(not remarks.no_comparison(data)),
         defined=int((~frames[None].advantages.isnan()).sum()),
         largest=len(data.table.key),
         seen=seen(data, partition.columns, partition.positions()),

@@ -88,7 +88,7 @@ class Format:
         counts: conditions for a row to count, as in `--where`: failed rows have no valid reward, whatever the column
             holds.
         reads: formats of earlier versions of the same framework whose files may be mixed with its own.
-        unique: a column that differs in every row: if rows share a value of it, the file is by another writer.
+        unique: a column that differs in every row of a file: if rows share a value of it, the file is by another writer.
         same: columns that must be equal in all rows of a group.
         checks: names of checks in `advcli.io.formats.traps`.
         files: file name patterns to look for in a folder.
