@@ -195,7 +195,7 @@ CASES = {
             "b.jsonl": rows(4, prompt_id=lambda i: i // 2, reward=lambda i: (i + 1) % 2),
         },
         ["compare"],
-        "two runs side by side, or one data set?",
+        "two INPUTs can be two runs or one data set",
     ),
     "one equals sign": (
         {"d.jsonl": rows(4, prompt=lambda i: i // 2, reward=lambda i: i % 2, k=lambda i: 1)},

@@ -71,7 +71,7 @@ def command(
     if len(shared.inputs or ()) == 2 and "-" not in (shared.inputs or ()) and not together:
         a, b_ = (shlex.quote(name) for name in shared.inputs or ())
         raise UsageError(
-            "two INPUTs: two runs side by side, or one data set?",
+            "two INPUTs can be two runs or one data set",
             hint=f"advcli compare {a} {b_} --between or advcli compare {a} {b_} --together",
         )
     run = flags.command("compare", shared)
