@@ -246,7 +246,7 @@ def test_a_store_that_takes_no_uploads(dump: tuple[str, list[str]], tmp_path: Pa
     monkeypatch.setattr(remote, "_WAITS", ())
     monkeypatch.setattr(Moody, "moody_at", ("PUT", "POST"))
     monkeypatch.setattr(Moody, "every", 1)
-    target = remote.folder(f"s3://bucket/closed/?{dump[0].partition('?')[2]}").below("part.adv.parquet")
+    target = remote.folder(f"s3://bucket/closed/?{dump[0].partition('?')[2]}").child("part.adv.parquet")
     with pytest.raises(DataError, match=r"part.adv.parquet: cannot be written") as error:
         target.put(bytes(1 << 20))
     assert "\n" not in str(error.value)
@@ -257,7 +257,7 @@ def test_a_store_that_takes_no_uploads(dump: tuple[str, list[str]], tmp_path: Pa
 def test_an_object_that_is_shorter_than_what_was_sent(dump: tuple[str, list[str]], monkeypatch):
     from advcli.distributed.files import remote
 
-    target = remote.folder(f"s3://bucket/short/?{dump[0].partition('?')[2]}").below("x.bin")
+    target = remote.folder(f"s3://bucket/short/?{dump[0].partition('?')[2]}").child("x.bin")
     monkeypatch.setattr(remote, "_WAITS", ())
     send = remote.RemoteOutput._send
     monkeypatch.setattr(
@@ -275,8 +275,8 @@ def test_an_object_is_there_as_a_whole_or_not_at_all(
     """What stops in the middle leaves nothing under the name."""
     from advcli.distributed.files import remote
 
-    target = remote.folder(f"s3://bucket/broken/?{past_the_proxy()}").below("x.bin")
-    monkeypatch.setattr(remote, "again", lambda work, refusals: work())
+    target = remote.folder(f"s3://bucket/broken/?{past_the_proxy()}").child("x.bin")
+    monkeypatch.setattr(remote, "retry", lambda operation, refusals: operation())
     large = tmp_path / "large"
     large.write_bytes(bytes(20 << 20))
     monkeypatch.setattr(remote, "_CHUNK", 6 << 20)
