@@ -6,6 +6,7 @@ import re
 import secrets
 import stat
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
@@ -19,7 +20,7 @@ from advcli.common.wording import reason
 from advcli.records.table import Source
 
 _PART = ".part"
-_PART_NAME = re.compile(r"[0-9a-f]{8}\.part")
+_PART_END = re.compile(r"[0-9a-f]{8}\.part\Z")
 
 
 def check(
@@ -150,14 +151,20 @@ def leftovers(targets: Iterable[Path | None]) -> tuple[str, ...]:
     Returns:
         A message for each removed file.
     """
-    removed = []
+    removed: list[Path] = []
+    prefixes: defaultdict[Path, set[str]] = defaultdict(set)
     for named in filter(None, targets):
         with suppress(OSError, RuntimeError):
             target = named.resolve() if named.is_symlink() else named
-            start = _part_prefix(target)
-            for name in os.listdir(target.parent):  # noqa: PTH208  names only, of a folder that may be large
-                if name.startswith(start) and _PART_NAME.fullmatch(name[len(start) :]):
-                    removed += _removed(target.with_name(name))
+            prefixes[target.parent].add(_part_prefix(target))
+    # Each folder is listed once: there may be thousands of targets in it.
+    for folder, starts in prefixes.items():
+        with suppress(OSError):
+            names = os.listdir(folder)  # noqa: PTH208  names only, of a folder that may be large
+            for name in names:
+                end = _PART_END.search(name)
+                if end and name[: end.start()] in starts:
+                    removed += _removed(folder / name)
     return tuple(f"removed {path}, which a killed run left behind" for path in removed)
 
 

@@ -397,3 +397,15 @@ def test_an_input_that_goes_away_is_not_blamed_on_the_output(folder, suffix, mon
     with pytest.raises(DataError, match=rf"^x\.{suffix}: (was removed while it was read|no such file)"):
         run(f"y.{suffix}", f"x.{suffix}")
     assert listing(folder) == []
+
+
+def test_a_folder_of_many_targets_is_listed_once(folder, monkeypatch):
+    parts = [f".{name}.0123abcd.part" for name in ("b.jsonl", "deadbeef.part", "c.jsonl")]
+    for part in parts:
+        (folder / part).write_text("half")
+    listed, listdir = [], os.listdir
+    monkeypatch.setattr(atomic.os, "listdir", lambda path: listed.append(path) or listdir(path))
+    targets = [folder / "b.jsonl", folder / "deadbeef.part", folder / "d.jsonl"]
+    assert len(atomic.leftovers(targets)) == 2
+    assert len(listed) == 1
+    assert [path.name for path in folder.glob(".*.part")] == [".c.jsonl.0123abcd.part"]
