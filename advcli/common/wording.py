@@ -223,6 +223,18 @@ def shortened(names: Sequence[str], limit: int, separator: str = ", ") -> str:
     return f"{separator.join(names[:limit])}{suffix}"
 
 
+def wrote(paths: Sequence[str], limit: int = 10) -> list[str]:
+    """A note for each written file; if there are more than `limit`, one for all of them.
+
+    Example:
+        >>> wrote(["a.jsonl", "b.jsonl"]), wrote(["a.jsonl", "b.jsonl", "c.jsonl"], limit=2)
+        (['wrote a.jsonl', 'wrote b.jsonl'], ['wrote 3 files, a.jsonl to c.jsonl'])
+    """
+    if len(paths) <= limit:
+        return [f"wrote {path}" for path in paths]
+    return [f"wrote {counted(len(paths), 'file')}, {paths[0]} to {paths[-1]}"]
+
+
 def short(value: float) -> str:
     """A knob's value as typed, with at most eight digits: 1e-6, not 1e-06.
 

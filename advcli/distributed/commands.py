@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from advcli.common.errors import UsageError
-from advcli.common.wording import counted
+from advcli.common.wording import counted, wrote
 from advcli.dataset import remarks
 from advcli.dataset.grouping import Sizes
 from advcli.distributed import cluster, sketches
@@ -65,15 +65,16 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
     if advance:
         advance(loaded.count, loaded.count)
     written = [str(goals[number].path) for number in open_]
+    skipped = len(goals) - len(open_)
+    notes = [f"{skipped} of {counted(len(goals), 'file')} done already"] if skipped else []
+    notes += wrote(written)
     if output.metrics:
         names = partition_job.view.steps if partition_job.view.has_steps else None
         metrics_file.write(output.metrics, metrics.records(result.steps, names), force=output.force)
         written.append(str(output.metrics))
+        notes.append(f"wrote {output.metrics}")
     report = _report(request, loaded, plan, result, partition_job)
-    skipped = len(goals) - len(open_)
-    notes = [f"{skipped} of {counted(len(goals), 'file')} done already"] if skipped else []
-    written_notes = (f"wrote {path}" for path in written)
-    return replace(report, notes=(*report.notes, *notes, *written_notes), written=tuple(written))
+    return replace(report, notes=(*report.notes, *notes), written=tuple(written))
 
 
 def _open(job: ScanJob, goals: Sequence[Goal], output: Output, run: str) -> list[int]:

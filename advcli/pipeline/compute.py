@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from advcli.common.wording import wrote
 from advcli.dataset.load import DataSet, by_unit
 from advcli.engine.plan import Plan
 from advcli.engine.run import run
@@ -128,9 +129,10 @@ def compute(request: Request, output: Output, *, advance: Callable[[int, int], N
                 advance=(lambda done: advance(done, rows)) if advance else lambda done: None,
             )
     written = [str(goal.path) for goal in goals if goal.path]
+    notes = (*notes, *wrote(written))
     if output.metrics:
         metrics_file.write(output.metrics, per_step, force=output.force)
         written.append(str(output.metrics))
+        notes = (*notes, f"wrote {output.metrics}")
     report = pending.result()
-    wrote = (f"wrote {path}" for path in written)
-    return replace(report, notes=(*report.notes, *notes, *wrote), written=tuple(written))
+    return replace(report, notes=(*report.notes, *notes), written=tuple(written))
