@@ -54,12 +54,12 @@ def _splits(dump: Dump, used: Collection[str | None]) -> list[Doubt]:
         training = sorted(filter(row_flags.says_training, values))
         rest = sorted(values - {*training})
         if training and rest and all(map(row_flags.says_evaluation, rest)):
-            told = (
+            message = (
                 f"rows of training and of evaluation ('{name}': {quoted([*training, *rest])}) are read alike"
             )
             listed = ", ".join(f'"{value}"' for value in training)
             condition = f"`{name}` in ({listed})" if len(training) > 1 else f"`{name}` == {listed}"
-            return [Doubt(told, f"--where {shlex.quote(condition)}")]
+            return [Doubt(message, f"--where {shlex.quote(condition)}")]
     return []
 
 

@@ -164,16 +164,16 @@ def _in_objects(dump: Dump, step: str | None) -> Iterator[str]:
         if not cells or not all(isinstance(cell, Mapping) for cell in cells):
             continue
         for key in dict.fromkeys(key for cell in cells for key in cell):
-            told = key in (*PROMPT_IDS, *PROMPT_TEXTS) or names.could_be_prompt(key)
-            if told and dump.evidence.groups_well(f"{name}.{key}", step_key(step)):
+            named = key in (*PROMPT_IDS, *PROMPT_TEXTS) or names.could_be_prompt(key)
+            if named and dump.evidence.groups_well(f"{name}.{key}", step_key(step)):
                 yield f"{name}.{key}"
 
 
 def _tokens(dump: Dump, grouping: Sequence[str]) -> Iterator[str]:
     """Columns with the tokens of a prompt, and not how many they are; of parquet files no such list is sampled."""
     for name, kind in dump.kinds.items():
-        told = kind == "nested" and names.of_tokens(name) and names.says_prompt(name)
-        if told and (name in grouping or not dump.evidence.of(name).cells):
+        named = kind == "nested" and names.of_tokens(name) and names.says_prompt(name)
+        if named and (name in grouping or not dump.evidence.of(name).cells):
             yield name
 
 

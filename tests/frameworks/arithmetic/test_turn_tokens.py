@@ -115,7 +115,15 @@ def test_ragen_stops_at_a_row_that_does_not_end_with_a_reward():
         )
 
 
-def test_mt_grpo_splits_at_the_result_of_a_tool():
+@pytest.mark.parametrize(
+    ("mask", "segment", "expected"),
+    [
+        pytest.param([[1, 1, 0, 1], [1, 1]], 1, [-0.5, -0.5, -1, -1, 0, 0], id="the result comes first"),
+        # Segments of the first row: 0 to 4, of which 3 is the result that counts.
+        pytest.param([[1, 0, 1, 0, 1], [1]], 3, [-0.5] * 3 + [-1] * 2 + [0], id="it comes late"),
+    ],
+)
+def test_mt_grpo_splits_at_the_result_of_a_tool(mask, segment, expected):
     """Turn rewards 1, 0 and outcomes 0, 1: z is ±0.7070; the second rollout used no tool, both together are equal."""
     found = compute_advantages(
         [[1, 0, 1], [0, 1, 1]],
@@ -123,28 +131,12 @@ def test_mt_grpo_splits_at_the_result_of_a_tool():
         weights=[1, 1, 1],
         like="multi-turn-rl-agent",
         estimator="mt_grpo",
-        mask=[[1, 1, 0, 1], [1, 1]],
-        roles={"segment": [1, -1]},
+        mask=mask,
+        roles={"segment": [segment, -1]},
         weight=0.5,
     )
     z = 0.5 / (0.5**0.5 + 1e-4)
-    assert found.tokens.tolist() == pytest.approx([-0.5 * z, -0.5 * z, -z, -z, 0, 0], abs=1e-6)
-
-
-def test_the_result_of_a_tool_may_come_late():
-    # Segments of the first row: 0 to 4, of which 3 is the result that counts.
-    found = compute_advantages(
-        [[1, 0, 1], [0, 1, 1]],
-        [0, 0],
-        weights=[1, 1, 1],
-        like="multi-turn-rl-agent",
-        estimator="mt_grpo",
-        mask=[[1, 0, 1, 0, 1], [1]],
-        roles={"segment": [3, -1]},
-        weight=0.5,
-    )
-    z = 0.5 / (0.5**0.5 + 1e-4)
-    assert found.tokens.tolist() == pytest.approx([-0.5 * z] * 3 + [-z] * 2 + [0], abs=1e-6)
+    assert found.tokens.tolist() == pytest.approx([share * z for share in expected], abs=1e-6)
 
 
 def test_mt_grpo_takes_three_rewards():
